@@ -1,0 +1,3 @@
+//! Load programs and benchmarks of Pawl.
+
+fn main() {}

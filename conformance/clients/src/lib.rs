@@ -1,0 +1,1 @@
+//! Published clients against a Pawl node.

@@ -1,0 +1,3 @@
+//! Holds a server to the specification from outside.
+
+fn main() {}

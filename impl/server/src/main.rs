@@ -1,0 +1,3 @@
+//! The Pawl node.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Log, anchor, snapshots and partition data over a Disk trait.

@@ -1,0 +1,3 @@
+//! The sans-io replica of viewstamped replication.
+
+pub mod machine;
