@@ -1,0 +1,4 @@
+//! The log: segments, the writer, and what keeps the next segment ready.
+
+pub mod preparer;
+pub mod writer;
