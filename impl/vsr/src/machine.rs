@@ -14,7 +14,8 @@ use pawl_wire::entry::EntryHeader;
 pub enum Judgement {
     /// The log decides.
     Propose,
-    /// Certain without a log entry: a cached reply, applied earlier, fenced, evicted, not the owner.
+    /// Certain without a log entry: a cached reply, applied earlier, fenced, evicted, not the
+    /// owner.
     /// The bytes are a whole reply or eviction frame.
     Answer(Bytes),
 }
@@ -50,10 +51,11 @@ pub trait Machine: Clone + Eq + Hash + Debug {
         effects: &mut Vec<Self::Effect>,
     ) -> Bytes;
 
-    /// Admission, a filter. `header` is the proposal with op, view, timestamp and parent still zero.
+    /// Admission, a filter. `header` is the proposal with op, view, timestamp and parent zero.
     fn judge(&self, header: &EntryHeader) -> Judgement;
 
-    /// The state as bytes: sections with tag, version, length and hash. Equal states give equal bytes.
+    /// The state as bytes: sections with tag, version, length and hash. Equal states give equal
+    /// bytes.
     fn snapshot(&self) -> Vec<u8>;
 
     /// The state that `snapshot` wrote.

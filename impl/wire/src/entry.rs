@@ -10,7 +10,7 @@
 //! | 32 | 16 | parent: identity of the entry at op − 1; of op 1: 0 |
 //! | 48 | 16 | cluster |
 //! | 64 | 16 | client; 0 for entries that no client asked for |
-//! | 80 | 16 | request_checksum as the table keeps it (keyed where the body holds a secret); 0: none |
+//! | 80 | 16 | request_checksum as the table keeps it (keyed where the body is secret); 0: none |
 //! | 96 | 8 | op |
 //! | 104 | 8 | timestamp, µs |
 //! | 112 | 8 | epoch that the request carried |

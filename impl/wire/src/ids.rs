@@ -50,8 +50,8 @@ number!(/// Visible identity of a topic in its stream; lowest free number.
     TopicId(u32), "topic ");
 number!(/// Visible identity of a partition in its topic, from 0.
     PartitionId(u32), "partition ");
-number!(/// Internal identity of a partition: never reused. The op that created it, shifted left by 16
-    /// bits, plus its place among the partitions that this op created.
+number!(/// Internal identity of a partition: never reused. The op that created it, shifted left by
+    /// 16 bits, plus its place among the partitions that this op created.
     PartitionUid(u64), "uid ");
 number!(/// Microseconds since the Unix epoch, as the primary stamped them.
     Timestamp(u64), "t");
