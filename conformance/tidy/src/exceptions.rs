@@ -14,7 +14,18 @@ pub struct Exception {
 }
 
 /// All exceptions.
-pub const EXCEPTIONS: &[Exception] = &[];
+pub const EXCEPTIONS: &[Exception] = &[
+    Exception {
+        path: "impl/store/src/disk/real.rs",
+        rule: "pure",
+        reason: "the one place where the store meets the operating system's files",
+    },
+    Exception {
+        path: "impl/store/src/inspect.rs",
+        rule: "pure",
+        reason: "prints a file that an operator names; no part of the running store",
+    },
+];
 
 /// Removes what an exception covers; an exception that covers nothing becomes a finding.
 pub fn apply(exceptions: &[Exception], findings: Vec<Finding>) -> Vec<Finding> {
