@@ -12,11 +12,11 @@
 //! | 64 | 8 | timestamp of the entry at `op` |
 //! | 72 | 8 | replay_from: the first record of the log that a restart from here needs |
 //! | 80 | 4 | bytes of the vote |
-//! | 84 | 4 | reserved, zero |
+//! | 84 | 4 | view in which the entry at `op` was prepared |
 //! | 88 | n | vote: the latest durable one, layout of `vote` |
 
 use pawl_wire::entry::EntryId;
-use pawl_wire::ids::{Lsn, Op, ReplicaIndex, Timestamp};
+use pawl_wire::ids::{Lsn, Op, ReplicaIndex, Timestamp, View};
 
 use crate::vote::{VoteDecodeError, VoteRecord};
 
@@ -39,6 +39,8 @@ pub struct CheckpointHeader {
     pub id: EntryId,
     /// Timestamp of the entry at `op`.
     pub timestamp: Timestamp,
+    /// View in which the entry at `op` was prepared.
+    pub view: View,
     /// Digest of the machine.
     pub digest: u128,
     /// Records below this one are not needed to restart from here; this and all later ones are.
@@ -85,7 +87,7 @@ impl CheckpointHeader {
         bytes.extend_from_slice(&self.timestamp.0.to_le_bytes());
         bytes.extend_from_slice(&self.replay_from.0.to_le_bytes());
         bytes.extend_from_slice(&vote_bytes.to_le_bytes());
-        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&self.view.0.to_le_bytes());
         debug_assert_eq!(bytes.len(), FIXED_BYTES);
         bytes.extend_from_slice(&vote);
         bytes
@@ -105,7 +107,7 @@ impl CheckpointHeader {
         if version != VERSION {
             return Err(CheckpointDecodeError::Version(version));
         }
-        if fixed[3..8] != [0; 5] || fixed[84..88] != [0; 4] {
+        if fixed[3..8] != [0; 5] {
             return Err(CheckpointDecodeError::Reserved);
         }
         let vote_bytes = u32::from_le_bytes(array(fixed, 80)) as usize;
@@ -119,6 +121,7 @@ impl CheckpointHeader {
             cluster: u128::from_le_bytes(array(fixed, 48)),
             timestamp: Timestamp(u64::from_le_bytes(array(fixed, 64))),
             replay_from: Lsn(u64::from_le_bytes(array(fixed, 72))),
+            view: View(u32::from_le_bytes(array(fixed, 84))),
             vote: VoteRecord::decode(vote)?,
         };
         Ok((header, end))
@@ -144,6 +147,7 @@ mod tests {
             op: Op(4096),
             id: EntryId(99),
             timestamp: Timestamp(123),
+            view: View(2),
             digest: 5,
             replay_from: Lsn(77),
             vote: vote_example(),
@@ -173,7 +177,7 @@ mod tests {
 
     #[test]
     fn reserved_bytes_and_versions_are_refused() {
-        for at in (3..8).chain(84..88) {
+        for at in 3..8 {
             let mut bytes = example().encode();
             bytes[at] = 1;
             let refused = CheckpointHeader::decode(&bytes);

@@ -1,6 +1,6 @@
 //! The sans-io replica of viewstamped replication.
 //!
-//! `Replica::step` takes one fact that has happened and appends orders for
+//! [`Replica::step`](replica::Replica::step) takes one fact that has happened and appends orders for
 //! the driver. It reads no clock, draws no randomness but the seed it was given, and touches neither
 //! file nor socket: equal inputs give equal effects, in the server, in the simulator and under a
 //! model checker.
@@ -22,7 +22,7 @@
 //!    `SnapshotWritten`. Only `Reclaim` permits to cut the log.
 //! 8. `Fatal`: stop the process. The replica answers nothing from then on.
 //! 9. A clean stop needs no input: send no more requests, step on `Durable` until
-//!    `Replica::requests_in_flight` is 0, then end. No checkpoint
+//!    [`Replica::requests_in_flight`] is 0, then end. No checkpoint
 //!    is taken for it, since checkpoints are taken at ops that are a function of the log alone; a
 //!    restart replays at most the log since the last one.
 
@@ -30,18 +30,21 @@
     clippy::large_enum_variant,
     reason = "an entry's header travels by value; a box would cost an allocation for each entry"
 )]
-#![allow(dead_code, reason = "the replica that uses it follows")]
+#![allow(dead_code, reason = "the part that backups use follows")]
 
 pub mod checkpoint;
 pub mod config;
 pub mod effect;
 pub mod ignored;
 pub mod input;
+mod log;
 pub mod machine;
 pub mod message;
 pub mod outcome;
 pub mod quorum;
 pub mod recovery;
+mod replay;
+pub mod replica;
 pub mod timer;
 pub mod vote;
 
@@ -54,5 +57,6 @@ pub use machine::{Judgement, Machine, RestoreError};
 pub use message::Message;
 pub use outcome::{NotAccepted, Outcome, Refusal, RetryClass, Terminal, UnknownOutcome};
 pub use recovery::{Recovered, RestartError};
+pub use replica::{Replica, Status};
 pub use timer::Timer;
 pub use vote::{DurableVote, EntryState, VoteRecord};

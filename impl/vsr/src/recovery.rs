@@ -17,9 +17,9 @@ use crate::machine::RestoreError;
 pub struct Recovered {
     /// The checkpoint that the anchor names, with its snapshot; `None` before the first.
     pub checkpoint: Option<(CheckpointHeader, Bytes)>,
-    /// The records of the log in the order in which they were written: all from the checkpoint's
-    /// `replay_from` on, or from the first one. Earlier ones do no harm. The body of a `SendMessages`
-    /// may be left empty when the replica is alone, since apply does not need it.
+    /// The records of the log in the order in which they were written, without a hole: all from the
+    /// checkpoint's `replay_from` on, or from the first one. Earlier ones do no harm. The body of a
+    /// `SendMessages` may be left empty when the replica is alone, since apply does not need it.
     pub records: Vec<(Lsn, Record)>,
     /// Number of the last record that the log holds; the next one continues from it.
     pub lsn_last: Lsn,
@@ -68,8 +68,8 @@ pub enum RestartError {
         /// What the header says.
         expected: u128,
     },
-    /// Record numbers do not rise by one.
-    #[error("{found} follows {previous}")]
+    /// Record numbers do not rise by one, or those that a restart needs are not all there.
+    #[error("records are missing between {previous} and {found}")]
     Lsn {
         /// The record before.
         previous: Lsn,

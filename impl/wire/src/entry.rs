@@ -223,6 +223,12 @@ impl EntryHeader {
         Ok(header)
     }
 
+    /// Makes `body` the body of this entry. Call before sealing.
+    pub fn set_body(&mut self, body: &[u8]) {
+        self.checksum_body = xxh3_128(body);
+        self.body_bytes = u32::try_from(body.len()).expect("bodies are bounded by the frame limit");
+    }
+
     /// Whether `body` is the body of this entry.
     pub fn covers(&self, body: &[u8]) -> bool {
         body.len() == self.body_bytes as usize && xxh3_128(body) == self.checksum_body
