@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::primitives::{Reader, Wire, WireError, record, write_block32};
+use crate::layout::record;
+use crate::primitives::{Reader, Wire, WireError, write_block32};
 
 record! {
     /// Rights that hold everywhere.

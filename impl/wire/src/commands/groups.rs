@@ -1,6 +1,7 @@
 //! Consumer groups (600 to 606).
 
-use crate::primitives::{Identifier, List, Name, Reader, Wire, WireError, count_u32, record};
+use crate::layout::record;
+use crate::primitives::{Identifier, List, Name, Reader, Wire, WireError, count_u32};
 
 record! {
     /// Asks for one group (600).

@@ -2,9 +2,10 @@
 
 use crate::batch::{BatchError, VerifiedBatch, verify_batch};
 use crate::commands::system::Node;
+use crate::layout::record;
 use crate::primitives::{
     Consumer, Identifier, List, OptionalPartition, Partitioning, PollingStrategy, Raw, Reader,
-    Wire, WireError, record, write_block32,
+    Wire, WireError, write_block32,
 };
 
 /// Partition id of an empty poll reply that says: your group assignment is stale, sync again.

@@ -1,6 +1,7 @@
 //! Stored offsets of consumers and groups (120 to 123).
 
-use crate::primitives::{AckLevel, Consumer, Identifier, OptionalPartition, record};
+use crate::layout::record;
+use crate::primitives::{AckLevel, Consumer, Identifier, OptionalPartition};
 
 record! {
     /// Asks for a stored offset (120).

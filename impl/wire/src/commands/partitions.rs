@@ -1,6 +1,7 @@
 //! Partitions (402, 403) and their segments (503).
 
-use crate::primitives::{Identifier, record};
+use crate::layout::record;
+use crate::primitives::Identifier;
 
 record! {
     /// Adds partitions at the end (402).

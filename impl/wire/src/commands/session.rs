@@ -1,6 +1,7 @@
 //! Sign-in (40, 45), sign-out (39), attaching to another session (14), protocol versions.
 
-use crate::primitives::{Name, Secret, Text32, Wire, WireError, record};
+use crate::layout::record;
+use crate::primitives::{Name, Secret, Text32, Wire, WireError};
 
 /// This server's protocol version, packed: 0.11.0.
 pub const PROTOCOL_VERSION: u32 = pack_version(0, 11, 0);

@@ -1,8 +1,9 @@
 //! Streams (200 to 205).
 
 use crate::commands::topics::TopicHeader;
+use crate::layout::record;
 use crate::options::{Options, OptionsBlock};
-use crate::primitives::{Identifier, Name, Reader, Wire, WireError, record};
+use crate::primitives::{Identifier, Name, Reader, Wire, WireError};
 
 record! {
     /// Asks for one stream (200).

@@ -1,8 +1,7 @@
 //! The server itself (10, 11), its roster (12), options (13) and clients (20, 21, 22).
 
-use crate::primitives::{
-    Bytes32, List, Name, Raw, Reader, Text32, Wire, WireError, count_u32, record, wire_enum,
-};
+use crate::layout::{record, wire_enum};
+use crate::primitives::{Bytes32, List, Name, Raw, Reader, Text32, Wire, WireError, count_u32};
 
 /// User id of a client that is not signed in.
 pub const USER_ID_NONE: u32 = u32::MAX;

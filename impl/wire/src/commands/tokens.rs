@@ -1,6 +1,7 @@
 //! Personal access tokens (41 to 43).
 
-use crate::primitives::{Name, Secret, record};
+use crate::layout::record;
+use crate::primitives::{Name, Secret};
 
 record! {
     /// Creates a token (42).

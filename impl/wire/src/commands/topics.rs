@@ -1,7 +1,8 @@
 //! Topics (300 to 305).
 
+use crate::layout::{record, wire_enum};
 use crate::options::{Options, OptionsBlock};
-use crate::primitives::{Identifier, List, Name, Reader, Wire, WireError, record, wire_enum};
+use crate::primitives::{Identifier, List, Name, Reader, Wire, WireError};
 
 wire_enum! {
     /// How messages of a topic are compressed by their producers.

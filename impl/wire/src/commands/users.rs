@@ -1,8 +1,9 @@
 //! Users (31 to 37).
 
+use crate::layout::{record, wire_enum};
 use crate::options::{Options, OptionsBlock};
 use crate::permissions::{PermissionsBlock, PermissionsTail};
-use crate::primitives::{Identifier, Name, Secret, record, wire_enum};
+use crate::primitives::{Identifier, Name, Secret};
 
 wire_enum! {
     /// Whether a user may sign in.
