@@ -15,6 +15,7 @@
 //! | 84 | 4 | view in which the entry at `op` was prepared |
 //! | 88 | n | vote: the latest durable one, layout of `vote` |
 
+use bytes::Bytes;
 use pawl_wire::entry::EntryId;
 use pawl_wire::ids::{Lsn, Op, ReplicaIndex, Timestamp, View};
 
@@ -126,6 +127,19 @@ impl CheckpointHeader {
         };
         Ok((header, end))
     }
+
+    /// Header and snapshot in one piece, as a store keeps them.
+    pub fn join(&self, snapshot: &[u8]) -> Vec<u8> {
+        let mut bytes = self.encode();
+        bytes.extend_from_slice(snapshot);
+        bytes
+    }
+
+    /// The two parts of what `join` made.
+    pub fn split(bytes: &Bytes) -> Result<(CheckpointHeader, Bytes), CheckpointDecodeError> {
+        let (header, length) = CheckpointHeader::decode(bytes)?;
+        Ok((header, bytes.slice(length..)))
+    }
 }
 
 /// `N` bytes at `at`, which the caller has checked to be there.
@@ -160,6 +174,9 @@ mod tests {
         let length = bytes.len();
         bytes.extend_from_slice(b"snapshot");
         assert_eq!(CheckpointHeader::decode(&bytes), Ok((example(), length)));
+        assert_eq!(example().join(b"snapshot"), bytes);
+        let parts = CheckpointHeader::split(&Bytes::from(bytes));
+        assert_eq!(parts, Ok((example(), Bytes::from_static(b"snapshot"))));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub enum IgnoreReason {
     Malformed,
     /// An entry that nobody waits for.
     NotAsked,
-    /// The part of the protocol that this message belongs to is not in this release (spec REP-1).
+    /// The part of the protocol that this message belongs to is not in this release (spec CON-37).
     NotSupported,
 }
 

@@ -15,7 +15,7 @@
 //! | vote whose head is not the log's | refuse: entries are missing |
 
 use pawl_wire::entry::{EntryHeader, EntryId, EntryKind};
-use pawl_wire::ids::{Lsn, Op, View};
+use pawl_wire::ids::{Lsn, Op, ReplicaIndex, View};
 
 use crate::checkpoint::CheckpointHeader;
 use crate::config::Config;
@@ -105,7 +105,8 @@ impl Walk<'_> {
     }
 
     fn begin_at(&mut self, header: &CheckpointHeader) -> Result<(), RestartError> {
-        self.check_vote_is_ours(&header.vote)?;
+        self.check_is_ours(header.cluster, header.replica)?;
+        self.check_is_ours(header.vote.cluster, header.vote.replica)?;
         self.log = Log::above(Position {
             op: header.op,
             id: header.id,
@@ -117,11 +118,11 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn check_vote_is_ours(&self, vote: &VoteRecord) -> Result<(), RestartError> {
-        self.check_cluster(vote.cluster)?;
-        if vote.replica != self.config.replica {
+    fn check_is_ours(&self, cluster: u128, replica: ReplicaIndex) -> Result<(), RestartError> {
+        self.check_cluster(cluster)?;
+        if replica != self.config.replica {
             return Err(RestartError::Replica {
-                found: vote.replica,
+                found: replica,
                 expected: self.config.replica,
             });
         }
@@ -254,7 +255,7 @@ impl Walk<'_> {
     }
 
     fn on_vote(&mut self, lsn: Lsn, vote: VoteRecord) -> Result<(), RestartError> {
-        self.check_vote_is_ours(&vote)?;
+        self.check_is_ours(vote.cluster, vote.replica)?;
         let refuse = |reason| Err(RestartError::Vote { lsn, reason });
         if vote.check().is_err() {
             return refuse("it contradicts itself");

@@ -130,12 +130,13 @@ impl<M: Machine> Replica<M> {
     }
 
     /// The first record that a restart from a checkpoint at `op` needs: the oldest one of an entry
-    /// above it, or of a vote that is not in its header, or else the next record to come.
+    /// above it, or else the one after the last durable one.
+    ///
+    /// Never a later one: a crash may take every record that is not durable, and the next record then
+    /// gets its number. A vote that is not in the header is not durable, and so is covered.
     fn replay_from(&self, op: Op) -> Lsn {
-        let entries = self.log.lsn_min_above(op);
-        let votes = self.votes.pending.front().map(|(lsn, _)| *lsn);
-        let next = self.lsn_last.next();
-        next.min(entries.unwrap_or(next)).min(votes.unwrap_or(next))
+        let next = self.durable.next();
+        self.log.lsn_min_above(op).map_or(next, |lsn| lsn.min(next))
     }
 
     /// Orders the waiting checkpoint to be written, unless one is being written.

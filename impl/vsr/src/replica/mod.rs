@@ -195,7 +195,7 @@ impl<M: Machine> Replica<M> {
         match input {
             Input::Request(request) => self.on_request(request, effects),
             _ if self.status == Status::Stopped => self.ignore(IgnoreReason::Stopped),
-            // spec CON-39: what several replicas need beyond this border is ignored by name.
+            // spec CON-37: what several replicas need beyond this border is ignored by name.
             Input::Peer { .. } => self.ignore(IgnoreReason::NotSupported),
             Input::Timer(_) => self.ignore(IgnoreReason::TimerNotArmed),
             Input::Durable(lsn) => self.on_durable(lsn, effects),

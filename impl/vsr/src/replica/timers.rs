@@ -17,6 +17,6 @@ impl Jitter {
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^= z >> 31;
         // The upper half scaled: below the bound, without a division.
-        ((z >> 32) * u64::from(bound) >> 32) as u32
+        (((z >> 32) * u64::from(bound)) >> 32) as u32
     }
 }
