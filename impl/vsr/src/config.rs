@@ -45,8 +45,8 @@ pub struct Config {
     pub seed: u64,
     /// Ticks between two heartbeats of a primary.
     pub heartbeat_ticks: u32,
-    /// Ticks without the primary after which a backup leaves the view; up to as many again are added
-    /// as jitter.
+    /// Ticks without the primary after which a backup leaves the view; up to as many again are
+    /// added as jitter.
     pub view_change_ticks: u32,
 }
 

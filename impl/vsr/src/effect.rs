@@ -127,7 +127,8 @@ pub enum Effect<E> {
     Fatal(Fatal),
 }
 
-/// The orders of one or several steps, in order. Reused, so that a step allocates nothing of its own.
+/// The orders of one or several steps, in order. Reused, so that a step allocates nothing of its
+/// own.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Effects<E> {
     list: Vec<Effect<E>>,

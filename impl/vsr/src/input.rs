@@ -25,13 +25,13 @@ pub struct Request {
     /// Where its answer goes.
     pub ticket: Ticket,
     /// The proposal: kind, client, epoch, request number, user, checksums of request and body, body
-    /// bytes, release, arguments. The replica fills in the rest (op, view, parent, timestamp, cluster,
-    /// replica, version) and seals it.
+    /// bytes, release, arguments. The replica fills in the rest (op, view, parent, timestamp,
+    /// cluster, replica, version) and seals it.
     pub header: EntryHeader,
     /// The body that `header.checksum_body` covers. The replica never looks into it.
     pub body: Bytes,
-    /// The clock of the node when the request was read. The log's time is never earlier than the time
-    /// of the entry before.
+    /// The clock of the node when the request was read. The log's time is never earlier than the
+    /// time of the entry before.
     pub now: Timestamp,
 }
 
@@ -62,7 +62,8 @@ pub enum Input {
     Timer(Timer),
     /// Everything up to and including this record is on stable storage.
     Durable(Lsn),
-    /// The entry that `Effect::Load` asked for. `None`: the disk no longer has it, or it is damaged.
+    /// The entry that `Effect::Load` asked for. `None`: the disk no longer has it, or it is
+    /// damaged.
     Loaded {
         /// The op that was asked for.
         op: Op,
@@ -82,7 +83,8 @@ pub enum Input {
     },
     /// The room on the log's disk has changed.
     LogSpace(LogSpace),
-    /// A write or a flush of the log failed. Nothing is known of any record above the last `Durable`.
+    /// A write or a flush of the log failed. Nothing is known of any record above the last
+    /// `Durable`.
     DiskFailed,
 }
 

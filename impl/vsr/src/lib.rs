@@ -1,23 +1,24 @@
 //! The sans-io replica of viewstamped replication.
 //!
-//! [`Replica::step`](replica::Replica::step) takes one fact that has happened and appends orders for
-//! the driver. It reads no clock, draws no randomness but the seed it was given, and touches neither
-//! file nor socket: equal inputs give equal effects, in the server, in the simulator and under a
-//! model checker.
+//! [`Replica::step`](replica::Replica::step) takes one fact that has happened and appends orders
+//! for the driver. It reads no clock, draws no randomness but the seed it was given, and touches
+//! neither file nor socket: equal inputs give equal effects, in the server, in the simulator and
+//! under a model checker.
 //!
 //! # What the driver owes the core
 //!
 //! 1. Carry out the effects of a step in order, and all of them before those of the next step.
 //! 2. `Append`: hand the records to the log in the order given; report `Input::Durable(lsn)` only
-//!    when a flush that began after the write of that record has returned. Positions are cumulative.
+//!    when a flush that began after the write of that record has returned. Positions are
+//!    cumulative.
 //! 3. A write or flush that failed is reported once, as `Input::DiskFailed`, and never retried.
 //! 4. `Send`: send, or lose. Messages may be lost, repeated and reordered, never altered; the link
 //!    verifies header and body checksums before a message becomes an input, and names the sender it
 //!    authenticated.
 //! 5. `Arm` replaces an armed timer of the same name; it fires once as `Input::Timer`. Only the
 //!    driver knows how long a tick is.
-//! 6. `Reply`: exactly one comes for every `Request` that went in. A request's body checksum and its
-//!    keyed request checksum are computed before it goes in.
+//! 6. `Reply`: exactly one comes for every `Request` that went in. A request's body checksum and
+//!    its keyed request checksum are computed before it goes in.
 //! 7. `Checkpoint`: write header and snapshot, flush, switch the anchor, then report
 //!    `SnapshotWritten`. Only `Reclaim` permits to cut the log.
 //! 8. `Fatal`: stop the process. The replica answers nothing from then on.

@@ -36,7 +36,8 @@ impl Position {
         }
     }
 
-    /// Whether `header` can stand right above: next op, this entry as parent, time and view not back.
+    /// Whether `header` can stand right above: next op, this entry as parent, time and view not
+    /// back.
     pub(crate) fn precedes(&self, header: &EntryHeader) -> bool {
         header.op() == self.op.next() && header.parent == self.id.0 && self.not_after(header)
     }

@@ -21,7 +21,8 @@ const _: () = {
     while replicas <= REPLICAS_MAX {
         // Two majorities meet.
         assert!(2 * majority(replicas) > replicas);
-        // Denials and acknowledgements cannot both be complete, and the smallest such number is used.
+        // Denials and acknowledgements cannot both be complete, and the smallest such number is
+        // used.
         assert!(nack_quorum(replicas) + majority(replicas) == replicas + 1);
         // A majority of votes can, when all deny, drop an op: a view can start without the rest.
         assert!(nack_quorum(replicas) <= majority(replicas));

@@ -31,7 +31,8 @@ pub enum RestartError {
     /// The configuration cannot work.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Formatting did not end: nothing was ever acknowledged from here, and it may be formatted again.
+    /// Formatting did not end: nothing was ever acknowledged from here, and it may be formatted
+    /// again.
     #[error("the log was never completely formatted")]
     Unformatted,
     /// It belongs to another cluster.

@@ -9,8 +9,8 @@
 //! 2. `commit <= op_head`.
 //! 3. The suffix ends at `op_head`, its ops are consecutive, each header is sealed and names its
 //!    predecessor's identity as parent; the last one's identity is `head`.
-//! 4. An empty suffix: the log ends at `op_head` with identity `head`, and nothing above `commit` is
-//!    open but what the log itself holds. A replica alone writes only such votes.
+//! 4. An empty suffix: the log ends at `op_head` with identity `head`, and nothing above `commit`
+//!    is open but what the log itself holds. A replica alone writes only such votes.
 //! 5. No header of the suffix was prepared in a view above `log_view`.
 //!
 //! | off | bytes | field |
@@ -255,7 +255,8 @@ impl fmt::Display for VoteRecord {
     }
 }
 
-/// A vote that is on stable storage: only a flush makes one, and only one can be sent (spec CON-20).
+/// A vote that is on stable storage: only a flush makes one, and only one can be sent (spec
+/// CON-20).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct DurableVote {
     lsn: Lsn,

@@ -1,5 +1,5 @@
-//! Random lives of a node alone: requests, partial flushes, checkpoints that fail, crashes that keep
-//! part of what was not flushed (spec CON-10, CON-12, CON-17, CON-22, CON-35, REC-1, REC-10,
+//! Random lives of a node alone: requests, partial flushes, checkpoints that fail, crashes that
+//! keep part of what was not flushed (spec CON-10, CON-12, CON-17, CON-22, CON-35, REC-1, REC-10,
 //! REC-11, REC-13, REC-14, REC-19).
 
 mod util;

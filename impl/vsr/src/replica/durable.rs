@@ -59,8 +59,8 @@ impl<M: Machine> Replica<M> {
 
     /// Applies what is decided and durable here, in order (spec CON-10).
     ///
-    /// A replica whose own disk lags behind a majority waits for it: then a snapshot never covers an
-    /// op that its own log could lose (spec REC-14).
+    /// A replica whose own disk lags behind a majority waits for it: then a snapshot never covers
+    /// an op that its own log could lose (spec REC-14).
     fn apply_committed(&mut self, effects: &mut Effects<M::Effect>) {
         let end = self.commit.min(self.log.durable_op());
         while self.applied < end {

@@ -12,8 +12,8 @@
 //!    `tickets` counts them.
 //! 6. Records are numbered by one counter: `durable <= lsn_last`, and no held entry has a number
 //!    above `lsn_last`.
-//! 7. At most one checkpoint is being written; one more may wait, and it is the latest due. Both are
-//!    at applied ops.
+//! 7. At most one checkpoint is being written; one more may wait, and it is the latest due. Both
+//!    are at applied ops.
 //! 8. A stopped replica holds no ticket.
 //! 9. A normal primary's newest op is at most `pipeline_ops_max` above what it has applied, or
 //!    inherited.
@@ -91,8 +91,8 @@ struct Votes {
 }
 
 impl Votes {
-    /// Moves to `durable` what the durable position covers. Returns whether the latest vote has just
-    /// become durable.
+    /// Moves to `durable` what the durable position covers. Returns whether the latest vote has
+    /// just become durable.
     fn advance(&mut self, durable: Lsn) -> bool {
         let mut advanced = false;
         while self.pending.front().is_some_and(|(lsn, _)| *lsn <= durable) {
@@ -281,8 +281,9 @@ impl<M: Machine> Replica<M> {
         &self.ignored
     }
 
-    /// Whether the replica may give ops and terminal answers, and serve reads of the machine: normal,
-    /// primary, and with all it inherited applied (spec CON-13, CON-28). A refusal says why not.
+    /// Whether the replica may give ops and terminal answers, and serve reads of the machine:
+    /// normal, primary, and with all it inherited applied (spec CON-13, CON-28). A refusal says why
+    /// not.
     pub fn caught_up(&self) -> Result<(), NotAccepted> {
         match self.status {
             Status::Restarting => return Err(NotAccepted::Restarting),

@@ -48,8 +48,8 @@ impl<M: Machine> Replica<M> {
     }
 
     /// The filter (law 6). What is certain without the state comes first, so that it takes no place
-    /// in the pipeline and has the same answer in every status (spec ANS-13); a cached reply is given
-    /// even when the pipeline is full.
+    /// in the pipeline and has the same answer in every status (spec ANS-13); a cached reply is
+    /// given even when the pipeline is full.
     fn admit(&self, proposal: &EntryHeader, body_bytes: usize) -> Result<Judgement, Refusal> {
         let kind = self.accepts_form(proposal, body_bytes as u64)?;
         self.caught_up()?;
