@@ -105,6 +105,16 @@ macro_rules! commands {
                     $(Command::$variant(_) => CommandCode::$variant,)*
                 }
             }
+
+            #[cfg(test)]
+            pub(crate) fn generate(
+                code: CommandCode,
+                source: &mut crate::generate::Source<$lifetime>,
+            ) -> Command<$lifetime> {
+                match code {
+                    $(CommandCode::$variant => Command::$variant(source.generate()),)*
+                }
+            }
         }
 
         /// The decoded payload of a successful reply, behind header and result section.
@@ -137,6 +147,16 @@ macro_rules! commands {
             pub const fn code(&self) -> CommandCode {
                 match self {
                     $(Payload::$variant(_) => CommandCode::$variant,)*
+                }
+            }
+
+            #[cfg(test)]
+            pub(crate) fn generate(
+                code: CommandCode,
+                source: &mut crate::generate::Source<$lifetime>,
+            ) -> Payload<$lifetime> {
+                match code {
+                    $(CommandCode::$variant => Payload::$variant(source.generate()),)*
                 }
             }
         }

@@ -21,6 +21,13 @@ macro_rules! record {
             $crate::layout::record_body!($name, $lifetime, $($field: $type),*);
         }
 
+        #[cfg(test)]
+        impl<$lifetime> $crate::generate::Generate<$lifetime> for $name<$lifetime> {
+            fn generate(source: &mut $crate::generate::Source<$lifetime>) -> Self {
+                $name { $($field: source.generate(),)* }
+            }
+        }
+
         $crate::layout::record! { $($rest)* }
     };
     (
@@ -39,6 +46,14 @@ macro_rules! record {
 
         impl<'r> $crate::primitives::Wire<'r> for $name {
             $crate::layout::record_body!($name, 'r, $($field: $type),*);
+        }
+
+        #[cfg(test)]
+        #[allow(unused_variables, reason = "some records are empty")]
+        impl<'r> $crate::generate::Generate<'r> for $name {
+            fn generate(source: &mut $crate::generate::Source<'r>) -> Self {
+                $name { $($field: source.generate(),)* }
+            }
         }
 
         $crate::layout::record! { $($rest)* }
@@ -107,6 +122,14 @@ macro_rules! wire_enum {
 
             fn write(&self, out: &mut Vec<u8>) {
                 out.push(*self as u8);
+            }
+        }
+
+        #[cfg(test)]
+        impl<'r> $crate::generate::Generate<'r> for $name {
+            fn generate(source: &mut $crate::generate::Source<'r>) -> Self {
+                let all = [$($name::$variant,)*];
+                all[source.below(all.len())]
             }
         }
     )*};

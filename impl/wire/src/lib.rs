@@ -30,6 +30,8 @@ pub mod entry_arguments;
 pub mod error_code;
 mod error_code_table;
 pub mod frame;
+#[cfg(test)]
+mod generate;
 pub mod headers;
 pub mod ids;
 mod layout;
@@ -40,3 +42,6 @@ pub mod primitives;
 pub mod reply;
 mod topic_option_text;
 pub mod topic_options;
+
+#[cfg(test)]
+mod properties;
