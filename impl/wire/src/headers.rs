@@ -363,3 +363,7 @@ header_debug! {
     ReplyHeader: command size client op commit timestamp request operation status;
     EvictionHeader: command size client reason protocol_version_max protocol_version_min;
 }
+
+#[cfg(test)]
+#[path = "headers_test.rs"]
+mod tests;

@@ -304,3 +304,7 @@ pub fn keep_options(options: &Options<'_>) -> OptionMap {
         .map(|(key, value)| (key.into(), value.into()))
         .collect()
 }
+
+#[cfg(test)]
+#[path = "options_test.rs"]
+mod tests;

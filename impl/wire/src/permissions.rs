@@ -179,3 +179,59 @@ impl<'a> Wire<'a> for PermissionsTail {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn permissions() -> Permissions {
+        let topic = TopicPermissions {
+            read_topic: true,
+            ..TopicPermissions::default()
+        };
+        let stream = StreamPermissions {
+            rights: StreamRights::default(),
+            topics: [(1, topic), (2, topic)].into(),
+        };
+        Permissions {
+            global: GlobalPermissions::ALL,
+            streams: [(1, stream.clone()), (9, stream)].into(),
+        }
+    }
+
+    #[test]
+    fn any_non_zero_byte_is_a_right_but_only_one_is_a_flag() {
+        let mut bytes = Permissions::default().encode();
+        bytes[0] = 200;
+        let read = Permissions::decode(&bytes).expect("well formed");
+        assert!(read.global.manage_servers);
+        bytes[10] = 2;
+        let read = Permissions::decode(&bytes).expect("no streams follow");
+        assert!(read.streams.is_empty());
+    }
+
+    #[test]
+    fn a_stream_or_topic_that_stands_twice_is_refused() {
+        let bytes = permissions().encode();
+        let stream_bytes = (bytes.len() - 11) / 2;
+        let topic_id_second = 11 + 4 + 6 + 1 + 9;
+        assert_eq!(bytes[topic_id_second], 2);
+        for (at, what) in [
+            (topic_id_second, "a topic's permissions"),
+            (11 + stream_bytes, "a stream's permissions"),
+        ] {
+            let mut bytes = bytes.clone();
+            bytes[at] = 1;
+            assert_eq!(Permissions::decode(&bytes), Err(WireError::Duplicate(what)));
+        }
+    }
+
+    #[test]
+    fn every_cut_is_refused() {
+        let bytes = permissions().encode();
+        for cut in 0..bytes.len() {
+            assert!(Permissions::decode(&bytes[..cut]).is_err(), "{cut}");
+        }
+        assert_eq!(Permissions::decode(&bytes), Ok(permissions()));
+    }
+}

@@ -262,3 +262,7 @@ fn result_code(reader: &mut Reader<'_>) -> Result<Option<u32>, WireError> {
     u32::read(reader)?;
     Ok(Some(u32::read(reader)?))
 }
+
+#[cfg(test)]
+#[path = "reply_test.rs"]
+mod tests;
