@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use pawl_wire::ids::{Lsn, Op, PartitionUid};
 
+use crate::disk::is_no_space;
+
 /// A range of bytes of a file, named by its path inside the data directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileRange {
@@ -20,6 +22,35 @@ pub struct FileRange {
 impl fmt::Display for FileRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes {}..{}", self.file, self.from, self.to)
+    }
+}
+
+/// The disk did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{operation} {file}: {source}")]
+pub struct DiskError {
+    /// What was tried.
+    pub operation: &'static str,
+    /// On which file or directory.
+    pub file: String,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+impl DiskError {
+    /// For `map_err`: names what was tried, and on which file.
+    pub(crate) fn of(operation: &'static str, file: &str) -> impl FnOnce(io::Error) -> DiskError {
+        let file = file.to_owned();
+        move |source| DiskError {
+            operation,
+            file,
+            source,
+        }
+    }
+
+    /// Whether the volume is full.
+    pub fn is_no_space(&self) -> bool {
+        is_no_space(&self.source)
     }
 }
 
@@ -49,19 +80,12 @@ pub enum Unreadable {
 /// Why a data directory cannot be used. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process uses it (spec REC-1).
+    /// Another process uses it (spec REC-34).
     #[error("data directory {} is in use by another process", .0.display())]
     Locked(PathBuf),
     /// The disk failed.
-    #[error("{operation} {file}: {source}")]
-    Io {
-        /// What was tried.
-        operation: &'static str,
-        /// On which file.
-        file: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     /// No copy of the anchor can be read: the directory is not empty, and what it promised is unknown.
     #[error("no copy of the anchor can be read ({range}): {reason}")]
     AnchorUnreadable {
@@ -117,15 +141,8 @@ pub enum WriteError {
     #[error("no space for the next log segment")]
     NoSpace,
     /// A write or flush failed just now. The log is poisoned; stop the process.
-    #[error("{operation} {file}: {source}")]
-    Failed {
-        /// What was tried.
-        operation: &'static str,
-        /// On which file.
-        file: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     /// A write or flush failed earlier; nothing is ever tried again.
     #[error("the log is poisoned by an earlier failure")]
     Poisoned,
@@ -165,15 +182,8 @@ pub enum CheckpointError {
         last: Op,
     },
     /// The disk failed.
-    #[error("{operation} {file}: {source}")]
-    Io {
-        /// What was tried.
-        operation: &'static str,
-        /// On which file.
-        file: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     /// The anchor or the log failed earlier.
     #[error("the data directory is poisoned by an earlier failure")]
     Poisoned,
@@ -189,15 +199,8 @@ pub enum DrainError {
     #[error("damaged: {0}")]
     Damaged(FileRange),
     /// The disk failed.
-    #[error("{operation} {file}: {source}")]
-    Io {
-        /// What was tried.
-        operation: &'static str,
-        /// On which file.
-        file: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     /// A flush failed earlier.
     #[error("the data directory is poisoned by an earlier failure")]
     Poisoned,
@@ -213,11 +216,6 @@ pub enum ReadError {
     #[error("damaged: {0}")]
     Damaged(FileRange),
     /// The disk failed.
-    #[error("read {file}: {source}")]
-    Io {
-        /// On which file.
-        file: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Disk(#[from] DiskError),
 }

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use bytes::Bytes;
-use pawl_wire::entry::EntryHeader;
-use pawl_wire::ids::{Lsn, Op, PartitionUid};
+use pawl_wire::ids::{Op, PartitionUid};
 
 /// Number of a log segment, from 1, rising, never reused: a file that is recycled gets a new one.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -21,21 +19,6 @@ impl SegmentId {
     pub const fn next(self) -> SegmentId {
         SegmentId(self.0 + 1)
     }
-}
-
-/// A record of the log.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Record {
-    /// An entry: sealed header, and the body that it covers.
-    Entry {
-        /// The header.
-        header: EntryHeader,
-        /// The body, exactly as received.
-        body: Bytes,
-    },
-    /// What the replica promised when it left a view, or the view it entered: the replica's own
-    /// encoding. Only the newest counts.
-    Vote(Bytes),
 }
 
 /// Where a body is, and what it must hash to.
@@ -82,15 +65,4 @@ pub struct Outcome {
     pub op: Op,
     /// Offset of its first message.
     pub base_offset: u64,
-}
-
-/// A record that recovery read and verified, body included.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LoggedRecord {
-    /// Its number.
-    pub lsn: Lsn,
-    /// What it is.
-    pub record: Record,
-    /// Where its body is; `None` for a vote.
-    pub place: Option<Place>,
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use pawl_wire::commands::topics::CompressionAlgorithm;
 use pawl_wire::ids::{Op, PartitionUid, Timestamp, TopicId};
-use pawl_wire::topic_options::TopicOptions;
+use pawl_wire::options::OptionMap;
 
 /// A partition of a topic; its visible number is its place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -25,8 +26,18 @@ pub struct Topic {
     pub created_at: Timestamp,
     /// Unique in its stream.
     pub name: Arc<str>,
-    /// What clients asked for, and what that comes to.
-    pub options: TopicOptions,
+    /// Options as the client named them.
+    pub explicit: OptionMap,
+    /// Options that were filled in.
+    pub derived: OptionMap,
+    /// µs after which a message expires; 2^64 − 1: never.
+    pub message_expiry: u64,
+    /// How producers compress.
+    pub compression: CompressionAlgorithm,
+    /// Bytes; 2^64 − 1: unlimited.
+    pub max_topic_size: u64,
+    /// Bytes after which a partition's segment is sealed.
+    pub segment_size: u64,
     /// By visible number.
     pub partitions: Arc<[PartitionSlot]>,
 }

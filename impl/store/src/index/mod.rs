@@ -245,7 +245,7 @@ impl PartitionIndex {
     }
 
     /// Forgets retired batches whose death the oldest kept checkpoint covers.
-    pub fn forget(&mut self, checkpoint: Op) {
+    pub(crate) fn forget(&mut self, checkpoint: Op) {
         while let Some((death, _)) = self.retired.front() {
             if *death > checkpoint.0 {
                 break;
@@ -255,7 +255,7 @@ impl PartitionIndex {
     }
 
     /// Batches, live or retired, whose body is in this segment of the log, by rising op.
-    pub fn in_segment(&self, segment: SegmentId) -> Vec<BatchEntry> {
+    pub(crate) fn in_segment(&self, segment: SegmentId) -> Vec<BatchEntry> {
         let from = self
             .batches
             .partition_point(|b| b.log_segment().is_none_or(|s| s < segment.0));
@@ -274,7 +274,7 @@ impl PartitionIndex {
     }
 
     /// Gives a drained batch its new place. `false` if the batch has been forgotten meanwhile.
-    pub fn relocate(&mut self, op: Op, place: Place) -> bool {
+    pub(crate) fn relocate(&mut self, op: Op, place: Place) -> bool {
         let at = self.batches.partition_point(|b| b.op < op.0);
         let live = self.batches.get_mut(at).filter(|b| b.op == op.0);
         let retired = self.retired.iter_mut().map(|(_, packed)| packed);
@@ -287,9 +287,25 @@ impl PartitionIndex {
     }
 
     /// Number of the oldest partition file that a live or retired batch is in.
-    pub fn partition_file_oldest(&self) -> Option<u32> {
+    pub(crate) fn partition_file_oldest(&self) -> Option<u32> {
         let retired = self.retired.iter().map(|(_, packed)| packed);
         let live = self.batches.front().into_iter();
         retired.chain(live).filter_map(Packed::partition_file).min()
+    }
+
+    /// Batches, live or retired, whose body is in this file of the partition, by rising op.
+    pub(crate) fn in_partition_file(&self, number: u32) -> Vec<BatchEntry> {
+        let live = self
+            .batches
+            .iter()
+            .take_while(|b| b.log_segment().is_none());
+        let retired = self.retired.iter().map(|(_, packed)| packed);
+        let mut found: Vec<BatchEntry> = retired
+            .chain(live)
+            .filter(|b| b.partition_file() == Some(number))
+            .map(|packed| packed.unpack(self.uid))
+            .collect();
+        found.sort_by_key(|entry| entry.op);
+        found
     }
 }

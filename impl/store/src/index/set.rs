@@ -79,7 +79,7 @@ impl IndexSet {
     }
 
     /// Forgets what died at or below the oldest kept checkpoint.
-    pub fn forget(&self, checkpoint: Op) {
+    pub(crate) fn forget(&self, checkpoint: Op) {
         self.dropped.lock().retain(|(death, _)| *death > checkpoint);
         for handle in self.handles() {
             handle.write().forget(checkpoint);
@@ -87,7 +87,7 @@ impl IndexSet {
     }
 
     /// Live and dropped partitions, by uid.
-    pub fn handles(&self) -> Vec<PartitionHandle> {
+    pub(crate) fn handles(&self) -> Vec<PartitionHandle> {
         // Both locks at once: a partition that is being dropped must not be seen twice or never.
         let partitions = self.partitions.read();
         let dropped = self.dropped.lock();
@@ -97,7 +97,7 @@ impl IndexSet {
 
     /// Every batch whose body is in this segment and that is live, or died above the oldest kept
     /// checkpoint.
-    pub fn in_segment(&self, segment: SegmentId) -> Vec<(PartitionUid, BatchEntry)> {
+    pub(crate) fn in_segment(&self, segment: SegmentId) -> Vec<(PartitionUid, BatchEntry)> {
         let mut found = Vec::new();
         for handle in self.handles() {
             let index = handle.read();
@@ -108,24 +108,35 @@ impl IndexSet {
     }
 
     /// Gives a drained batch its new place.
-    pub fn relocate(&self, uid: PartitionUid, op: Op, place: Place) -> bool {
-        let live = self.get(uid);
-        let dropped = || {
-            let dropped = self.dropped.lock();
-            let found = dropped.iter().find(|(_, h)| h.read().uid() == uid);
-            found.map(|(_, handle)| handle.clone())
-        };
-        live.or_else(dropped)
+    pub(crate) fn relocate(&self, uid: PartitionUid, op: Op, place: Place) -> bool {
+        self.known(uid)
             .is_some_and(|handle| handle.write().relocate(op, place))
     }
 
     /// Whether a partition is live, or was dropped above the oldest kept checkpoint.
-    pub fn knows(&self, uid: PartitionUid) -> bool {
-        self.partitions.read().contains_key(&uid)
-            || self
-                .dropped
-                .lock()
-                .iter()
-                .any(|(_, handle)| handle.read().uid() == uid)
+    pub(crate) fn knows(&self, uid: PartitionUid) -> bool {
+        self.known(uid).is_some()
+    }
+
+    /// Number of the oldest file of a partition that a live or retired batch is in.
+    pub(crate) fn partition_file_oldest(&self, uid: PartitionUid) -> Option<u32> {
+        self.known(uid)?.read().partition_file_oldest()
+    }
+
+    /// Batches, live or retired, whose body is in this file of a partition.
+    pub(crate) fn in_partition_file(&self, uid: PartitionUid, number: u32) -> Vec<BatchEntry> {
+        let handle = self.known(uid);
+        handle.map_or(Vec::new(), |handle| handle.read().in_partition_file(number))
+    }
+
+    /// The index of a partition that is live, or was dropped above the oldest kept checkpoint.
+    fn known(&self, uid: PartitionUid) -> Option<PartitionHandle> {
+        let partitions = self.partitions.read();
+        if let Some(handle) = partitions.get(&uid) {
+            return Some(handle.clone());
+        }
+        let dropped = self.dropped.lock();
+        let found = dropped.iter().find(|(_, h)| h.read().uid() == uid);
+        found.map(|(_, handle)| handle.clone())
     }
 }
