@@ -7,6 +7,7 @@ use pawl_wire::commands::{partitions, streams, topics};
 use pawl_wire::entry::EntryKind;
 use pawl_wire::error_code::ErrorCode;
 use pawl_wire::primitives::Wire;
+use pawl_wire::topic_options::{TopicOptionError, TopicOptions};
 
 use crate::limits::PARTITIONS_PER_REQUEST_MAX;
 
@@ -49,9 +50,23 @@ pub fn check_body(kind: EntryKind, body: &[u8]) -> Result<(), ErrorCode> {
         PurgeStream => decode::<streams::PurgeStream<'_>>(body).map(drop),
         CreateTopic => {
             let request = decode::<topics::CreateTopic<'_>>(body)?;
-            partitions_count(request.partitions_count, 0)
+            partitions_count(request.partitions_count, 0)?;
+            topic_options(TopicOptions::create(
+                &request.options,
+                request.partitions_count,
+            ))?;
+            Ok(())
         }
-        UpdateTopic => decode::<topics::UpdateTopic<'_>>(body).map(drop),
+        UpdateTopic => {
+            let request = decode::<topics::UpdateTopic<'_>>(body)?;
+            // Against the default: which keys and values there are. The topic's own options decide
+            // the rest in apply.
+            let updated = TopicOptions::default().updated(&request.options);
+            match updated {
+                Err(TopicOptionError::TopicSize { .. }) => Ok(()),
+                other => topic_options(other).map(drop),
+            }
+        }
         DeleteTopic => decode::<topics::DeleteTopic<'_>>(body).map(drop),
         PurgeTopic => decode::<topics::PurgeTopic<'_>>(body).map(drop),
         CreatePartitions => {
@@ -90,4 +105,11 @@ pub(crate) fn partitions_count(count: u32, min: u32) -> Result<(), ErrorCode> {
         true => Ok(()),
         false => Err(ErrorCode::TooManyPartitions),
     }
+}
+
+/// The code of refused options.
+pub(crate) fn topic_options(
+    options: Result<TopicOptions, TopicOptionError>,
+) -> Result<TopicOptions, ErrorCode> {
+    options.map_err(|error| error.code())
 }

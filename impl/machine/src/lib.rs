@@ -27,7 +27,7 @@
 //! | [`genesis`], [`context`] | the body of op 1; the context text of a login |
 //! | [`limits`] | every limit |
 
-pub mod apply;
+mod apply;
 pub mod catalog;
 pub mod check;
 pub mod clients;
@@ -36,11 +36,10 @@ pub mod effect;
 pub mod genesis;
 pub mod limits;
 pub mod machine;
-#[allow(dead_code, reason = "apply uses it next")]
 pub mod offsets;
-#[allow(dead_code, reason = "apply uses it next")]
 pub mod partitions;
 pub mod query;
+mod snapshot;
 pub mod view;
 
 pub use catalog::Catalog;

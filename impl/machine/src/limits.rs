@@ -7,6 +7,9 @@
 use pawl_wire::primitives::{Reader, Wire, WireError};
 use xxhash_rust::xxh3::xxh3_128;
 
+/// Users of a cluster, root included; bounds what a snapshot may claim.
+pub const USERS_MAX: u32 = 1 << 20;
+
 /// Streams of a cluster; one more is refused as too many streams (1020).
 pub const STREAMS_MAX: u32 = 1 << 20;
 

@@ -120,4 +120,35 @@ impl PawlMachine {
             released_at: entry.released_at,
         })
     }
+
+    /// Panics where an invariant of the machine does not hold. Dear: for tests and simulations.
+    pub fn assert_invariants(&self) {
+        self.clients.assert_invariants(&self.constants);
+        self.partitions.assert_invariants();
+        let mut slots = 0;
+        for stream in self.catalog.streams() {
+            for topic in stream.topics() {
+                for slot in topic.partitions.iter() {
+                    slots += 1;
+                    assert!(
+                        self.partition(slot.uid).is_some(),
+                        "a partition has counters"
+                    );
+                }
+            }
+        }
+        assert!(
+            slots == self.partitions.count(),
+            "counters are of partitions"
+        );
+        for (key, offset) in self.offsets.iter() {
+            let view = self
+                .partition(key.partition)
+                .expect("an offset is of a partition");
+            assert!(
+                offset < view.next_offset,
+                "a stored offset names a message that was"
+            );
+        }
+    }
 }

@@ -50,15 +50,15 @@ impl PawlMachine {
     /// Payload of a topic in a list (301), in its stream (200) and at the head of its details.
     pub fn write_topic(&self, stream: StreamId, topic: &Topic, out: &mut Vec<u8>) {
         let totals = self.topic_totals(stream, topic.id);
-        let explicit = encode_options(&topic.explicit);
-        let derived = encode_options(&topic.derived);
+        let explicit = encode_options(topic.options.explicit());
+        let derived = encode_options(&topic.options.derived());
         let record = TopicHeader {
             id: topic.id.0,
             created_at: topic.created_at.0,
             partitions_count: topic.partitions.len() as u32,
-            message_expiry: topic.message_expiry,
-            compression: topic.compression,
-            max_topic_size: topic.max_topic_size,
+            message_expiry: topic.options.message_expiry,
+            compression: topic.options.compression,
+            max_topic_size: topic.options.max_topic_size,
             size: totals.bytes,
             messages: totals.messages,
             name: name(&topic.name),

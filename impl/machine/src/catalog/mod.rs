@@ -15,15 +15,18 @@
 use std::sync::Arc;
 
 use imbl::OrdMap;
+use pawl_wire::error_code::ErrorCode;
 use pawl_wire::ids::{PartitionId, PartitionUid, StreamId, TopicId, UserId};
 use pawl_wire::primitives::Identifier;
 
+mod change;
 pub mod lowest_free;
 pub mod rights;
 mod stream;
 mod topic;
 mod user;
 
+pub(crate) use change::NewTopic;
 pub use lowest_free::Ids;
 pub use stream::Stream;
 pub use topic::{PartitionSlot, Topic};
@@ -55,6 +58,23 @@ pub enum Missing {
     /// No such partition (3007).
     #[error("the partition does not exist")]
     Partition,
+}
+
+impl Missing {
+    /// The code that names the level.
+    pub const fn code(self) -> ErrorCode {
+        match self {
+            Missing::Stream => ErrorCode::StreamIdNotFound,
+            Missing::Topic => ErrorCode::TopicIdNotFound,
+            Missing::Partition => ErrorCode::PartitionNotFound,
+        }
+    }
+}
+
+impl From<Missing> for ErrorCode {
+    fn from(missing: Missing) -> ErrorCode {
+        missing.code()
+    }
 }
 
 /// A partition as a request names it, found.

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use pawl_wire::commands::topics::CompressionAlgorithm;
 use pawl_wire::ids::{Op, PartitionUid, Timestamp, TopicId};
-use pawl_wire::options::OptionMap;
+use pawl_wire::topic_options::TopicOptions;
 
 /// A partition of a topic; its visible number is its place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -26,18 +25,8 @@ pub struct Topic {
     pub created_at: Timestamp,
     /// Unique in its stream.
     pub name: Arc<str>,
-    /// Options as the client named them.
-    pub explicit: OptionMap,
-    /// Options that were filled in.
-    pub derived: OptionMap,
-    /// µs after which a message expires; 2^64 − 1: never.
-    pub message_expiry: u64,
-    /// How producers compress.
-    pub compression: CompressionAlgorithm,
-    /// Bytes; 2^64 − 1: unlimited.
-    pub max_topic_size: u64,
-    /// Bytes after which a partition's segment is sealed.
-    pub segment_size: u64,
+    /// What clients asked for, and what that comes to.
+    pub options: TopicOptions,
     /// By visible number.
     pub partitions: Arc<[PartitionSlot]>,
 }

@@ -16,7 +16,9 @@
 pub mod entry;
 pub mod table;
 pub mod tombstones;
+pub mod verdict;
 
 pub use entry::{CachedReply, Entry, Registration};
 pub use table::ClientTable;
 pub use tombstones::{Tombstone, Tombstones};
+pub use verdict::Verdict;

@@ -30,7 +30,6 @@ pub fn options_small() -> StoreOptions {
         partition_segment_bytes: 24 << 10,
         reader_files_max: 4,
         cut_files_max: 2,
-        ..StoreOptions::default()
     }
 }
 
