@@ -9,7 +9,7 @@
 //! | 16 | 8 | base_timestamp: stamped; append time of the whole batch, µs |
 //! | 24 | 8 | origin_timestamp: smallest origin timestamp, µs |
 //! | 32 | 8 | batch_length: header and frames |
-//! | 40 | 8 | batch_checksum: XXH3-64 of the fields before it, the count, and the frames' checksums |
+//! | 40 | 8 | batch_checksum: XXH3-64 of the fields before, the count and the frames' checksums |
 //! | 48 | 4 | message_count |
 //! | 52 | 204 | reserved, zero |
 //!

@@ -330,6 +330,7 @@ impl Target {
 }
 
 impl RequestHeader {
+    // spec ANS-16
     /// Validates the header and says what it asks for.
     pub fn target(&self) -> Result<Target, HeaderError> {
         let operation = self.validate()?;

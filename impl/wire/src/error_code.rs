@@ -1,7 +1,7 @@
 //! The dialect's error codes, each with its name, HTTP status and retry class.
 //!
-//! The table in `error_code_table.rs` is generated from `spec/vectors/v11-errors.tsv`; a test compares
-//! the two and rewrites the table when it runs with `PAWL_REGENERATE=1`.
+//! The table in `error_code_table.rs` is generated from `spec/vectors/v11-errors.tsv`; a test
+//! compares the two and rewrites the table when it runs with `PAWL_REGENERATE=1`.
 
 use std::fmt;
 

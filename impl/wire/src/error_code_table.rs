@@ -136,9 +136,11 @@ error_codes! {
     3007 PartitionNotFound "partition_not_found" 404 Terminal;
     3008 NoPartitions "no_partitions" 400 Terminal;
     3009 TopicFull "topic_full" 400 Terminal;
-    3010 CannotDeleteConsumerOffsetsDirectory "cannot_delete_consumer_offsets_directory" 400 Terminal;
+    3010 CannotDeleteConsumerOffsetsDirectory
+        "cannot_delete_consumer_offsets_directory" 400 Terminal;
     3011 CannotDeleteConsumerOffsetFile "cannot_delete_consumer_offset_file" 400 Terminal;
-    3012 CannotCreateConsumerOffsetsDirectory "cannot_create_consumer_offsets_directory" 400 Terminal;
+    3012 CannotCreateConsumerOffsetsDirectory
+        "cannot_create_consumer_offsets_directory" 400 Terminal;
     3013 PartitionIdSpaceExhausted "partition_id_space_exhausted" 400 Terminal;
     3020 CannotReadConsumerOffsets "cannot_read_consumer_offsets" 400 Terminal;
     3021 ConsumerOffsetNotFound "consumer_offset_not_found" 404 Terminal;
@@ -189,7 +191,8 @@ error_codes! {
     4041 UnsupportedOptionKey "unsupported_option_key" 400 Terminal;
     4042 InvalidOptionValue "invalid_option_value" 400 Terminal;
     4043 OptionsBlockTooLarge "options_block_too_large" 400 Terminal;
-    4050 CannotSendMessagesDueToClientDisconnection "cannot_send_messages_due_to_client_disconnection" 400 Terminal;
+    4050 CannotSendMessagesDueToClientDisconnection
+        "cannot_send_messages_due_to_client_disconnection" 400 Terminal;
     4051 BackgroundSendError "background_send_error" 400 Terminal;
     4052 BackgroundSendTimeout "background_send_timeout" 400 Terminal;
     4053 BackgroundSendBufferFull "background_send_buffer_full" 400 Terminal;
@@ -209,9 +212,12 @@ error_codes! {
     5007 CannotCreateConsumerGroupInfo "cannot_create_consumer_group_info" 400 Terminal;
     5008 CannotDeleteConsumerGroupInfo "cannot_delete_consumer_group_info" 400 Terminal;
     5009 ConsumerGroupPartitionNotOwned "consumer_group_partition_not_owned" 400 Terminal;
-    6000 MissingBaseOffsetRetainedMessageBatch "missing_base_offset_retained_message_batch" 400 Terminal;
-    6001 MissingLastOffsetDeltaRetainedMessageBatch "missing_last_offset_delta_retained_message_batch" 400 Terminal;
-    6002 MissingMaxTimestampRetainedMessageBatch "missing_max_timestamp_retained_message_batch" 400 Terminal;
+    6000 MissingBaseOffsetRetainedMessageBatch
+        "missing_base_offset_retained_message_batch" 400 Terminal;
+    6001 MissingLastOffsetDeltaRetainedMessageBatch
+        "missing_last_offset_delta_retained_message_batch" 400 Terminal;
+    6002 MissingMaxTimestampRetainedMessageBatch
+        "missing_max_timestamp_retained_message_batch" 400 Terminal;
     6003 MissingLengthRetainedMessageBatch "missing_length_retained_message_batch" 400 Terminal;
     6004 MissingPayloadRetainedMessageBatch "missing_payload_retained_message_batch" 400 Terminal;
     7000 CannotReadBatchBaseOffset "cannot_read_batch_base_offset" 400 Terminal;

@@ -64,6 +64,7 @@ pub enum Decoded {
     Close(CloseReason),
 }
 
+// spec ANS-20
 /// Says how long the frame at the start of `bytes` is: `Ok(None)` while its size is not at hand.
 pub fn frame_bytes(bytes: &[u8], limit: u32) -> Result<Option<usize>, CloseReason> {
     let Some(field) = bytes.get(SIZE_OFFSET..SIZE_OFFSET + 4) else {
@@ -79,6 +80,7 @@ pub fn frame_bytes(bytes: &[u8], limit: u32) -> Result<Option<usize>, CloseReaso
     Ok(Some(size as usize))
 }
 
+// spec ANS-23
 /// Takes the next frame off the front of `buffer`, if all of it is there. Bodies share the buffer's
 /// memory. `limit` is the largest accepted frame, header included.
 pub fn decode_frame(buffer: &mut BytesMut, limit: u32) -> Decoded {

@@ -222,6 +222,7 @@ impl RequestHeader {
         }
     }
 
+    // spec ANS-19, ANS-21
     /// Applies the dialect's validity rules and names the operation.
     pub fn validate(&self) -> Result<Operation, HeaderError> {
         if self.command != COMMAND_REQUEST {
@@ -247,6 +248,7 @@ impl RequestHeader {
         }
     }
 
+    // spec ANS-22
     /// Whether `body` is the one that the checksum was made of. Zero is never an error.
     pub fn covers(&self, body: &[u8]) -> bool {
         self.request_checksum == 0 || self.request_checksum == request_checksum(body)

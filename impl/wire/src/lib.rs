@@ -12,7 +12,7 @@
 //! | [`operation`] | the operation byte: what the log sees |
 //! | [`command`] | every command: code, operation, request and reply type; what a header asks for |
 //! | [`commands`] | the bodies of requests and replies, one module per area |
-//! | [`primitives`] | names, identifiers, consumers; [`primitives::Wire`], the trait of all layouts |
+//! | [`primitives`] | names, identifiers, consumers; [`primitives::Wire`], trait of all layouts |
 //! | [`options`], [`topic_options`] | option blocks, user headers; the options of topics |
 //! | [`permissions`] | what a user may do |
 //! | [`batch`], [`batch_client`] | message batches: verify, stamp, slice; build and read |

@@ -1,8 +1,8 @@
 //! TLV entries: option blocks of requests and replies, and the user headers of a message.
 //!
 //! An entry is `[kind u8][len u32][bytes]` for the key and the same for the value, lengths 1..255.
-//! Kind 0 is malformed, unknown kinds are carried unchanged. In an option block keys are unique text
-//! (kind 2), at most 1,024 entries in 100,000 bytes.
+//! Kind 0 is malformed, unknown kinds are carried unchanged. In an option block keys are unique
+//! text (kind 2), at most 1,024 entries in 100,000 bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -41,6 +41,7 @@ pub struct Reply {
 }
 
 impl Reply {
+    // spec ANS-9, ANS-10
     /// A reply to `request` that no log entry stands behind: it echoes what the request said and
     /// carries `commit`, which must be an op that the cluster has committed.
     pub fn to_request(request: &RequestHeader, commit: u64) -> Reply {
@@ -124,6 +125,7 @@ impl Reply {
         self.finish(out)
     }
 
+    // spec ANS-8
     /// A rejection in the result section where the operation has one (sign-in included), else a
     /// status.
     pub fn rejected(&self, code: ErrorCode) -> Bytes {
@@ -137,6 +139,7 @@ impl Reply {
         self.finish(out)
     }
 
+    // spec ANS-8
     /// A refusal before the log had a say (57, 58, 59): in the result section where the operation
     /// has one, with the commit position as op; else a status.
     pub fn refused(&self, code: ErrorCode) -> Bytes {

@@ -300,6 +300,7 @@ impl TopicOptions {
         Ok(topic)
     }
 
+    // spec ANS-31
     /// What clients sent.
     pub fn explicit(&self) -> &OptionMap {
         &self.explicit

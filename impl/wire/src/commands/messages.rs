@@ -35,6 +35,7 @@ impl<'a> SendMessages<'a> {
         body.len() - self.batch.len()
     }
 
+    // spec ANS-13
     /// Verifies the batch, and that it has as many messages as the request says.
     pub fn verify(&self) -> Result<VerifiedBatch, BatchError> {
         let verified = verify_batch(self.batch)?;

@@ -18,6 +18,7 @@ pub const fn pack_version(major: u32, minor: u32, patch: u32) -> u32 {
     major << 20 | minor << 10 | patch
 }
 
+// spec ANS-17
 /// Whether a client of this protocol version is served: any patch of our minor version, nothing
 /// above or below it.
 pub const fn accepts_version(client: u32) -> bool {
@@ -81,6 +82,7 @@ pub struct LoginBody<'a> {
 }
 
 impl<'a> LoginBody<'a> {
+    // spec ANS-18
     /// Reads the prefix, which must be there, and both shapes.
     pub fn decode(body: &'a [u8]) -> Result<LoginBody<'a>, WireError> {
         Ok(LoginBody {
