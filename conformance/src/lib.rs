@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`node`] | starting, killing and stopping a node as a child process |
-//! | [`client`] | a small blocking client on `pawl_wire`, with an identity that outlives connections |
+//! | [`client`] | a small blocking client on `pawl_wire`; its identity outlives connections |
 //! | [`kill`] | the kill test: SIGKILL at random instants under load, then compare everything |
 //!
 //! Nothing here knows the inside of the server. What is believed about it comes from its answers.

@@ -1,5 +1,5 @@
-//! Messages whose whole content follows from who sent them as which one, so that nothing of it needs
-//! to be remembered.
+//! Messages whose whole content follows from who sent them as which one, so that nothing of it
+//! needs to be remembered.
 
 use pawl_wire::batch_client::{Message, write_batch};
 use pawl_wire::options::kind;

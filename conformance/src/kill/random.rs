@@ -1,4 +1,4 @@
-//! Seeded numbers that stay the same over releases of any library, so that a seed keeps its meaning.
+//! Seeded numbers that stay the same over releases of any library: a seed keeps its meaning.
 
 /// A generator (splitmix64).
 #[derive(Clone, Debug)]

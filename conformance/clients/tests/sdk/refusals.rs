@@ -17,87 +17,73 @@ fn partitions(count: u32) -> TopicCreateOptions {
 }
 
 #[tokio::test]
-async fn the_catalog_refuses_by_type() {
+async fn streams_refuse_by_type() {
+    let server = Server::start();
+    let client = server.client().await;
+    create_place(&client, 3).await;
+    let missing = named("missing");
+    client.create_stream("other").await.expect("created");
+    let plain = StreamUpdateOptions::default();
+    let other = named("other");
+
+    assert_eq!(code(client.create_stream(STREAM).await), 1012);
+    let taken = client.update_stream(&other, STREAM, &plain).await;
+    assert_eq!(code(taken), 1012);
+    assert_eq!(code(client.delete_stream(&missing).await), 1009);
+    assert_eq!(code(client.purge_stream(&missing).await), 1009);
+    let orphan = client.create_topic(&missing, "t", &partitions(1)).await;
+    assert_eq!(code(orphan), 1009);
+
+    let streams = client.get_streams().await.expect("the session is alive");
+    assert_eq!(streams.len(), 2);
+    let topics = client.get_topics(&missing).await.expect("served");
+    assert!(topics.is_empty());
+}
+
+#[tokio::test]
+async fn topics_refuse_by_type() {
     let server = Server::start();
     let client = server.client().await;
     create_place(&client, 3).await;
     let (stream, topic) = place();
     let missing = named("missing");
-    client.create_stream("other").await.expect("created");
-    let plain = StreamUpdateOptions::default();
     let unchanged = TopicUpdateOptions::default();
 
-    assert_eq!(code(client.create_stream(STREAM).await), 1012);
-    assert_eq!(
-        code(client.update_stream(&named("other"), STREAM, &plain).await),
-        1012
-    );
-    assert_eq!(code(client.delete_stream(&missing).await), 1009);
-    assert_eq!(code(client.purge_stream(&missing).await), 1009);
-    assert_eq!(
-        code(client.create_topic(&missing, "t", &partitions(1)).await),
-        1009
-    );
-    assert_eq!(
-        code(client.create_topic(&stream, TOPIC, &partitions(1)).await),
-        2013
-    );
-    assert_eq!(
-        code(client.create_topic(&stream, "t", &partitions(1001)).await),
-        2015
-    );
+    let same = client.create_topic(&stream, TOPIC, &partitions(1)).await;
+    assert_eq!(code(same), 2013);
+    let many = client.create_topic(&stream, "t", &partitions(1001)).await;
+    assert_eq!(code(many), 2015);
     assert_eq!(code(client.delete_topic(&stream, &missing).await), 2010);
     assert_eq!(code(client.purge_topic(&stream, &missing).await), 2010);
-    assert_eq!(
-        code(
-            client
-                .update_topic(&stream, &missing, "t", &unchanged)
-                .await
-        ),
-        2010
-    );
-    assert_eq!(
-        code(client.create_partitions(&stream, &missing, 1).await),
-        2010
-    );
-    assert_eq!(
-        code(client.create_partitions(&stream, &topic, 1001).await),
-        2015
-    );
-    assert_eq!(
-        code(client.delete_partitions(&stream, &topic, 4).await),
-        2019
-    );
+    let update = client.update_topic(&stream, &missing, "t", &unchanged);
+    assert_eq!(code(update.await), 2010);
+    let create = |topic, count| client.create_partitions(&stream, topic, count);
+    assert_eq!(code(create(&missing, 1).await), 2010);
+    assert_eq!(code(create(&topic, 1001).await), 2015);
+    let remove = client.delete_partitions(&stream, &topic, 4);
+    assert_eq!(code(remove.await), 2019);
+
+    let found = client.get_topic(&stream, &missing).await.expect("served");
+    assert!(found.is_none());
+}
+
+#[tokio::test]
+async fn topic_options_refuse_by_type() {
+    let server = Server::start();
+    let client = server.client().await;
+    create_place(&client, 1).await;
+    let stream = named(STREAM);
 
     let mut options = partitions(1);
     options.segment_size = Some(IggyByteSize::from(1000));
-    assert_eq!(
-        code(client.create_topic(&stream, "t", &options).await),
-        4042
-    );
+    let odd_segment = client.create_topic(&stream, "t", &options).await;
+    assert_eq!(code(odd_segment), 4042);
     let mut options = partitions(1);
     options.max_topic_size = Some(MaxTopicSize::Custom(IggyByteSize::from(1000)));
-    assert_eq!(
-        code(client.create_topic(&stream, "t", &options).await),
-        1019
-    );
-
-    let streams = client.get_streams().await.expect("the session is alive");
-    assert_eq!(streams.len(), 2);
-    assert!(
-        client
-            .get_topics(&missing)
-            .await
-            .expect("served")
-            .is_empty()
-    );
-    assert!(
-        client
-            .get_topic(&stream, &missing)
-            .await
-            .expect("served")
-            .is_none()
-    );
+    let small = client.create_topic(&stream, "t", &options).await;
+    assert_eq!(code(small), 1019);
+    let topics = client.get_topics(&stream).await.expect("served");
+    assert_eq!(topics.len(), 1, "the session is alive, nothing was made");
 }
 
 #[tokio::test]
