@@ -41,7 +41,8 @@ pub enum Violation {
     },
     /// A confirmed offset holds another message.
     #[error(
-        "wrong message: offset {offset} of partition {partition} was confirmed for {key:?}, found id {found:#x}"
+        "wrong message: offset {offset} of partition {partition} was confirmed for {key:?}, \
+         found id {found:#x}"
     )]
     WrongMessage {
         /// Where.
@@ -152,7 +153,8 @@ pub enum Violation {
     },
     /// The repeat of a request got other bytes than the request.
     #[error(
-        "client {client}, request {number} ({action}): the repeat's answer differs from byte {byte} on"
+        "client {client}, request {number} ({action}): the repeat's answer differs from byte \
+         {byte} on"
     )]
     Repeat {
         /// Whose.
