@@ -17,6 +17,7 @@
 //! 8. A stopped replica holds no ticket.
 //! 9. A normal primary's newest op is at most `pipeline_ops_max` above what it has applied, or
 //!    inherited.
+//! 10. A replica alone keeps no applied entry in memory: nobody will ask for one.
 
 mod checkpoints;
 mod durable;
@@ -408,6 +409,9 @@ impl<M: Machine> Replica<M> {
         assert!(self.commit <= self.log.op_head(), "replica 2");
         assert!(self.applied <= self.log.durable_op(), "replica 2");
         assert!(self.log.base().op <= self.applied, "replica 2");
+        if self.config.replicas == 1 {
+            assert_eq!(self.log.base().op, self.applied, "replica 10");
+        }
         if self.status == Status::Normal {
             assert!(self.votes.pending.is_empty(), "replica 3");
             assert_eq!(self.log_view, self.view, "replica 3");
