@@ -42,6 +42,9 @@ pub mod query;
 mod snapshot;
 pub mod view;
 
+#[cfg(test)]
+mod tests;
+
 pub use catalog::Catalog;
 pub use effect::Effect;
 pub use genesis::Genesis;

@@ -149,21 +149,14 @@ pub(super) fn refusal(verdict: Verdict<'_>, header: &EntryHeader, applied: Op) -
 /// Code 59, with the watermark in the header's context.
 // spec DED-7
 fn applied_earlier(header: &EntryHeader, applied: Op, watermark: RequestNumber) -> Bytes {
-    let code = ErrorCode::RequestAlreadyApplied;
-    if is_partition_write(header.entry_kind()) {
-        let denial = Reply {
-            context: watermark.0 as u128,
-            ..denial_of(header, applied)
-        };
-        return denial.denied(code);
-    }
-    // A result section without an op of its own: op and commit are where this node stands.
     let reply = Reply {
         context: watermark.0 as u128,
-        op: applied.0,
         ..denial_of(header, applied)
     };
-    reply.rejected(code)
+    match is_partition_write(header.entry_kind()) {
+        true => reply.denied(ErrorCode::RequestAlreadyApplied),
+        false => reply.refused(ErrorCode::RequestAlreadyApplied),
+    }
 }
 
 /// A reply that no op stands behind.

@@ -13,7 +13,7 @@ use pawl_wire::reply::{Reply, eviction};
 
 use crate::catalog::UserIdentity;
 use crate::clients::table::Leave;
-use crate::clients::{Entry, Registration};
+use crate::clients::{Entry, Registration, Tombstone};
 use crate::context::LoginContext;
 use crate::effect::Effect;
 use crate::machine::PawlMachine;
@@ -67,21 +67,21 @@ impl PawlMachine {
                 effects.push(Effect::ClientFenced { client, epoch });
             }
             Known::Tombstone { same_register } => {
-                self.make_place(effects);
                 let registration = same_register.unwrap_or(fresh);
-                self.clients.admit(client, registration, owner, header.op());
+                let fence = self.clients.take_fence(client);
+                self.admit(header, registration, owner, fence, effects);
             }
             Known::LoggedOut => {
-                self.make_place(effects);
-                self.clients.admit(client, fresh, owner, header.op());
+                // What another user left behind is not carried over (spec SES-25).
+                self.clients.take_fence(client);
+                self.admit(header, fresh, owner, None, effects);
             }
             Known::Nobody => {
                 // The client asks for a history that is gone (spec SES-22).
                 if LoginContext::parse(context).epoch.is_some() {
                     return eviction_of(header, EvictionReason::NoSession);
                 }
-                self.make_place(effects);
-                self.clients.admit(client, fresh, owner, header.op());
+                self.admit(header, fresh, owner, None, effects);
             }
         }
         register_reply(header, self.entry(client))
@@ -141,6 +141,20 @@ impl PawlMachine {
     fn entry(&self, client: ClientId) -> &Entry {
         let entry = self.clients.get(client);
         entry.expect("a granted Register leaves an entry")
+    }
+
+    /// A new entry, in a place that is made for it.
+    fn admit(
+        &mut self,
+        header: &EntryHeader,
+        registration: Registration,
+        owner: UserIdentity,
+        fence: Option<Tombstone>,
+        effects: &mut Vec<Effect>,
+    ) {
+        self.make_place(effects);
+        let (client, op) = (header.client(), header.op());
+        self.clients.admit(client, registration, owner, op, fence);
     }
 
     /// Evicts until one more entry fits.

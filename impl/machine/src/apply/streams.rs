@@ -58,7 +58,6 @@ impl PawlMachine {
         for topic in self.topics_of(stream) {
             self.drop_topic_data(stream, topic, execution.effects);
         }
-        self.partitions.remove_stream(stream);
         self.catalog.remove_stream(stream);
         execution.effects.push(Effect::CatalogChanged);
         Ok(execution.reply.empty())

@@ -148,7 +148,6 @@ impl PawlMachine {
         for slot in self.slots_of(stream, topic).iter() {
             self.drop_partition(slot.uid, effects);
         }
-        self.partitions.remove_topic(stream, topic);
     }
 
     /// Removes all messages and stored offsets of a topic.

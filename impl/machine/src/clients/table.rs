@@ -72,7 +72,15 @@ impl ClientTable {
         (since.0.saturating_add(grace_us) <= now.0).then_some(*client)
     }
 
-    /// A new entry: from nothing, or over the tombstone, whose watermark it takes. There must be a
+    /// Takes the fence of a client down, since it comes back. This is done before a place is made
+    /// for it: the tombstone of the one who leaves could push this one out, and its watermark with
+    /// it.
+    // spec SES-20
+    pub fn take_fence(&mut self, client: ClientId) -> Option<Tombstone> {
+        self.tombstones.remove(client)
+    }
+
+    /// A new entry: from nothing, or over the tombstone whose watermark it takes. There must be a
     /// place.
     // spec SES-1, SES-20
     pub fn admit(
@@ -81,10 +89,8 @@ impl ClientTable {
         registration: Registration,
         owner: UserIdentity,
         op: Op,
+        fence: Option<Tombstone>,
     ) {
-        let fence = self.tombstones.remove(client);
-        // What another user left behind by a logout is not carried over (spec SES-25).
-        let fence = fence.filter(|fence| fence.owner == owner);
         let entry = Entry {
             registration,
             owner,
@@ -97,6 +103,10 @@ impl ClientTable {
         self.live.insert((op, client));
         let before = self.entries.insert(client, entry);
         assert!(before.is_none(), "only an absent client is admitted");
+        assert!(
+            self.tombstones.get(client).is_none(),
+            "its fence was taken down"
+        );
     }
 
     /// A granted Register of an entry: it is live again, and its registration may be a new one.

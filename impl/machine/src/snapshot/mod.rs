@@ -233,7 +233,3 @@ fn rises<T: Ord + Copy>(before: &mut Option<T>, next: T) -> bool {
     *before = Some(next);
     rises
 }
-
-#[cfg(test)]
-#[path = "snapshot_test.rs"]
-mod tests;
