@@ -1,15 +1,15 @@
 //! The `context` text of a login: how a client says which of its earlier lives it remembers.
 //!
-//! The dialect gives a login a free text. Clients that want to be told when the outcome of their old
-//! requests can no longer be told (spec SES-22) write there:
+//! The dialect gives a login a free text. Clients that want to be told when the outcome of their
+//! old requests can no longer be told (spec SES-22) write there:
 //!
 //! ```text
 //! pawl/1 incarnation=<n> epoch=<n>
 //! ```
 //!
 //! The first word is exactly `pawl/1`; then `key=value` words in any order, each at most once,
-//! separated by single spaces, values decimal. Unknown keys are skipped. Text that does not fit is a
-//! text that says nothing: published clients may write there what they like.
+//! separated by single spaces, values decimal. Unknown keys are skipped. Text that does not fit is
+//! a text that says nothing: published clients may write there what they like.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! Every limit of the machine, and what happens at it.
 //!
 //! All of them are part of what apply computes: two replicas with different limits would come to
-//! different states. Those that an operator may set are in [`ClusterConstants`], which stands in the
-//! log (the genesis entry) and in the fingerprint that replicas compare.
+//! different states. Those that an operator may set are in [`ClusterConstants`], which stands in
+//! the log (the genesis entry) and in the fingerprint that replicas compare.
 
 use pawl_wire::primitives::{Reader, Wire, WireError};
 use xxhash_rust::xxh3::xxh3_128;

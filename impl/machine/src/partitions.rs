@@ -6,8 +6,9 @@
 //! 1. The messages of a partition are those of its segments, which follow each other without gap:
 //!    from the first segment's base offset to `next_offset`.
 //! 2. A partition has at least one segment; only the last one is open.
-//! 3. The totals of a topic, of a stream and of all are the sums over their partitions. There is none
-//!    of zero: one that has no partition is not kept, so that equal partitions make equal tables.
+//! 3. The totals of a topic, of a stream and of all are the sums over their partitions. There is
+//!    none of zero: one that has no partition is not kept, so that equal partitions make equal
+//!    tables.
 
 use std::collections::{BTreeMap, VecDeque};
 

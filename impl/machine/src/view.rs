@@ -68,7 +68,7 @@ impl PawlMachine {
         record.write(out);
     }
 
-    /// Payload of a stream's topics (301): their count, then each. None where the stream is missing.
+    /// Payload of a stream's topics (301): their count, then each; 0 where the stream is missing.
     pub fn write_topics(&self, stream: StreamId, out: &mut Vec<u8>) {
         let Some(stream) = self.catalog.stream_by_id(stream) else {
             return 0u32.write(out);

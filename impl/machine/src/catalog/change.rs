@@ -134,8 +134,8 @@ impl Catalog {
 }
 
 impl Stream {
-    /// The stream of these topics, which come by rising id, as a snapshot holds them. `None` where a
-    /// name stands twice.
+    /// The stream of these topics, which come by rising id, as a snapshot holds them. `None` where
+    /// a name stands twice.
     pub(crate) fn assemble(
         id: StreamId,
         created_op: Op,

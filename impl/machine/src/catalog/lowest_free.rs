@@ -68,7 +68,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_lowest_free_number_is_taken(steps in prop::collection::vec(any::<(bool, u8)>(), 0..200)) {
+        fn the_lowest_free_number_is_taken(
+            steps in prop::collection::vec(any::<(bool, u8)>(), 0..200),
+        ) {
             let mut ids = Ids::default();
             let mut taken = BTreeSet::new();
             for (take, pick) in steps {

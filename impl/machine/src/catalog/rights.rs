@@ -6,10 +6,10 @@
 //! | [`Action::ReadUsers`] | g.manage_users g.read_users |
 //! | [`Action::ManageUsers`] | g.manage_users |
 //! | [`Action::ListStreams`] | g.manage_streams g.read_streams |
-//! | [`Action::ReadStream`] | those, s.manage_stream s.read_stream |
+//! | [`Action::ReadStream`] | as list streams, s.manage_stream s.read_stream |
 //! | [`Action::CreateStream`] | g.manage_streams |
 //! | [`Action::ManageStream`] | g.manage_streams, s.manage_stream |
-//! | [`Action::ListTopics`] | g.manage_streams g.read_streams g.manage_topics g.read_topics, s.manage_stream s.read_stream s.manage_topics s.read_topics |
+//! | [`Action::ListTopics`] | as read stream, g.manage_topics g.read_topics, s.manage_topics s.read_topics |
 //! | [`Action::ReadTopic`] | as list topics, t.manage_topic t.read_topic |
 //! | [`Action::CreateTopic`] | g.manage_streams g.manage_topics, s.manage_stream s.manage_topics |
 //! | [`Action::ManageTopic`] | as create topic, t.manage_topic |

@@ -83,8 +83,8 @@ impl Entry {
             .find(|reply| reply.request == request)
     }
 
-    /// Notes an executed request: the watermark moves to it, its reply is kept, and the one with the
-    /// lowest number goes if there is no room.
+    /// Notes an executed request: the watermark moves to it, its reply is kept, and the one with
+    /// the lowest number goes if there is no room.
     // spec DED-2, DED-8
     pub fn record(&mut self, reply: CachedReply, ring_max: u32) {
         assert!(reply.request > self.watermark, "an executed request is new");

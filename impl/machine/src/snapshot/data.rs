@@ -3,7 +3,8 @@
 //! PART: `[n u32]` n × `[uid u64][next offset u64][purged at u64][segments u32]` segments ×
 //! `[base offset u64][bytes u64]`, uids rising; exactly the partitions that the catalog names.
 //!
-//! OFFS: `[n u32]` n × `[partition uid u64][consumer kind u8][consumer u32][offset u64]`, keys rising.
+//! OFFS: `[n u32]` n × `[partition uid u64][consumer kind u8][consumer u32][offset u64]`, keys
+//! rising.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,7 +1,7 @@
 //! Tests of the machine as a whole: ops in, answers out.
 //!
-//! [`Log`] applies ops one after another. After each it checks every invariant, and that the machine
-//! survives a snapshot: what is tested holds over a restart at any op.
+//! [`Log`] applies ops one after another. After each it checks every invariant, and that the
+//! machine survives a snapshot: what is tested holds over a restart at any op.
 
 use bytes::Bytes;
 use pawl_vsr::machine::{Judgement, Machine};
