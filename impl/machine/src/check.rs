@@ -3,7 +3,7 @@
 //! Apply checks the same rules again, since the log is what counts; a body that got past the door
 //! of another release is then a committed refusal.
 
-use pawl_wire::commands::{partitions, streams, topics};
+use pawl_wire::commands::{groups, partitions, streams, topics};
 use pawl_wire::entry::EntryKind;
 use pawl_wire::error_code::ErrorCode;
 use pawl_wire::primitives::Wire;
@@ -26,10 +26,10 @@ pub const fn is_carried_out(kind: EntryKind) -> bool {
         Register | Logout | CreateStream | UpdateStream | DeleteStream | PurgeStream
         | CreateTopic | UpdateTopic | DeleteTopic | PurgeTopic | CreatePartitions
         | DeletePartitions | DeleteSegments | SendMessages | StoreOffset | DeleteOffset
+        | CreateConsumerGroup | DeleteConsumerGroup | JoinConsumerGroup | LeaveConsumerGroup
         | Genesis | Noop | Release => true,
-        CreateConsumerGroup | DeleteConsumerGroup | CreateUser | UpdateUser | DeleteUser
-        | ChangePassword | UpdatePermissions | CreateToken | DeleteToken | JoinConsumerGroup
-        | LeaveConsumerGroup => false,
+        CreateUser | UpdateUser | DeleteUser | ChangePassword | UpdatePermissions | CreateToken
+        | DeleteToken => false,
     }
 }
 
@@ -78,9 +78,12 @@ pub fn check_body(kind: EntryKind, body: &[u8]) -> Result<(), ErrorCode> {
             partitions_count(request.count, 1)
         }
         DeleteSegments => decode::<partitions::DeleteSegments<'_>>(body).map(drop),
-        CreateConsumerGroup | DeleteConsumerGroup | CreateUser | UpdateUser | DeleteUser
-        | ChangePassword | UpdatePermissions | CreateToken | DeleteToken | JoinConsumerGroup
-        | LeaveConsumerGroup => Err(ErrorCode::FeatureUnavailable),
+        CreateConsumerGroup => decode::<groups::CreateGroup<'_>>(body).map(drop),
+        DeleteConsumerGroup => decode::<groups::DeleteGroup<'_>>(body).map(drop),
+        JoinConsumerGroup => decode::<groups::JoinGroup<'_>>(body).map(drop),
+        LeaveConsumerGroup => decode::<groups::LeaveGroup<'_>>(body).map(drop),
+        CreateUser | UpdateUser | DeleteUser | ChangePassword | UpdatePermissions | CreateToken
+        | DeleteToken => Err(ErrorCode::FeatureUnavailable),
         Register | Logout | SendMessages | StoreOffset | DeleteOffset | Genesis | Noop
         | Release => Ok(()),
     }

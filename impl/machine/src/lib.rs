@@ -21,6 +21,7 @@
 //! | [`machine`] | the machine: apply, queries |
 //! | [`clients`] | the client table, tombstones, and who is evicted |
 //! | [`catalog`] | users, streams, topics, partitions' identities, rights |
+//! | [`groups`] | consumer groups of a topic, members and who owns what |
 //! | [`partitions`], [`offsets`] | counters of partitions; stored offsets |
 //! | [`query`], [`view`] | what reads ask; payloads of replies |
 //! | [`check`] | what is refused before it can take an op |
@@ -34,6 +35,7 @@ pub mod clients;
 pub mod context;
 pub mod effect;
 pub mod genesis;
+pub mod groups;
 pub mod limits;
 pub mod machine;
 pub mod offsets;

@@ -19,6 +19,10 @@ pub const TOPICS_PER_STREAM_MAX: u32 = 1 << 12;
 /// Partitions of a topic; more are refused, since the ids are used up (3013).
 pub const PARTITIONS_PER_TOPIC_MAX: u32 = 1_000_000;
 
+/// Consumer groups of a topic; one more is refused as an invalid command (3), since the dialect
+/// names no such limit.
+pub const GROUPS_PER_TOPIC_MAX: usize = 1 << 16;
+
 /// Partitions that one request may create or delete; more are refused before the log (2015).
 pub const PARTITIONS_PER_REQUEST_MAX: u32 = 1_000;
 

@@ -5,6 +5,7 @@ use pawl_wire::ids::{ClientId, Op, PartitionUid, StreamId, Timestamp, TopicId};
 use crate::catalog::Catalog;
 use crate::clients::ClientTable;
 use crate::genesis::ClusterSecret;
+use crate::groups::Memberships;
 use crate::limits::ClusterConstants;
 use crate::offsets::{OffsetKey, OffsetTable};
 use crate::partitions::PartitionTable;
@@ -23,6 +24,7 @@ pub struct PawlMachine {
     pub(crate) catalog: Catalog,
     pub(crate) partitions: PartitionTable,
     pub(crate) offsets: OffsetTable,
+    pub(crate) memberships: Memberships,
 }
 
 impl Default for PawlMachine {
@@ -43,6 +45,7 @@ impl PawlMachine {
             catalog: Catalog::default(),
             partitions: PartitionTable::default(),
             offsets: OffsetTable::default(),
+            memberships: Memberships::default(),
         }
     }
 
@@ -89,11 +92,13 @@ impl PawlMachine {
     /// Counts over everything.
     pub fn totals(&self) -> MachineTotals {
         let topics = self.catalog.streams().map(|stream| stream.topics().len());
+        let every_topic = self.catalog.streams().flat_map(|stream| stream.topics());
+        let groups = every_topic.map(|topic| topic.groups.len());
         MachineTotals {
             streams: self.catalog.streams().len() as u32,
             topics: topics.sum::<usize>() as u32,
             partitions: self.partitions.count() as u32,
-            consumer_groups: 0,
+            consumer_groups: groups.sum::<usize>() as u32,
             clients: self.clients.len() as u32,
             tombstones: self.clients.tombstones().len() as u32,
             data: self.partitions.all(),
@@ -103,6 +108,11 @@ impl PawlMachine {
     /// A stored offset.
     pub fn offset(&self, key: OffsetKey) -> Option<u64> {
         self.offsets.get(key)
+    }
+
+    /// The groups that clients are members of.
+    pub fn memberships(&self) -> &Memberships {
+        &self.memberships
     }
 
     /// The client table.
@@ -125,9 +135,20 @@ impl PawlMachine {
     pub fn assert_invariants(&self) {
         self.clients.assert_invariants(&self.constants);
         self.partitions.assert_invariants();
+        assert!(
+            self.memberships == Memberships::derive(&self.catalog),
+            "memberships are those of the groups"
+        );
         let mut slots = 0;
         for stream in self.catalog.streams() {
             for topic in stream.topics() {
+                assert!(
+                    topic
+                        .groups
+                        .iter()
+                        .all(|group| group.owners().len() == topic.partitions.len()),
+                    "a group deals all partitions of its topic"
+                );
                 for slot in topic.partitions.iter() {
                     slots += 1;
                     assert!(

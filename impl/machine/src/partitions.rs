@@ -123,6 +123,11 @@ impl PartitionTable {
         self.partitions.get(&uid).map(PartitionState::view)
     }
 
+    /// Where a partition is.
+    pub fn place(&self, uid: PartitionUid) -> Option<PartitionPlace> {
+        self.partitions.get(&uid).map(|state| state.place)
+    }
+
     /// The sums of a topic.
     pub fn topic(&self, stream: StreamId, topic: TopicId) -> Totals {
         self.topics

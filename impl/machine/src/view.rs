@@ -2,13 +2,17 @@
 //!
 //! Create replies and reads come from the same functions, so they cannot differ.
 
+use pawl_wire::commands::groups::{
+    Group as GroupRecord, GroupAssignment, GroupDetails, GroupMember,
+};
 use pawl_wire::commands::streams::Stream as StreamRecord;
 use pawl_wire::commands::topics::{Partition as PartitionRecord, TopicHeader};
-use pawl_wire::ids::{StreamId, TopicId};
+use pawl_wire::ids::{ClientId, StreamId, TopicId};
 use pawl_wire::options::{Options, OptionsBlock, encode_options};
-use pawl_wire::primitives::{Name, Wire};
+use pawl_wire::primitives::{List, Name, Wire};
 
 use crate::catalog::{Stream, Topic};
+use crate::groups::Group;
 use crate::machine::PawlMachine;
 use crate::query::PartitionView;
 
@@ -92,6 +96,58 @@ impl PawlMachine {
             partition_record(id as u32, slot.created_at.0, view).write(out);
         }
         true
+    }
+}
+
+impl PawlMachine {
+    /// Payload of a group's details (600, 602). Whether there is such a group.
+    pub fn write_group_details(
+        &self,
+        stream: StreamId,
+        topic: TopicId,
+        group: u32,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let topic = self.catalog.topic_by_id(stream, topic);
+        let Some((topic, group)) = topic.and_then(|t| Some((t, t.groups.by_id(group)?))) else {
+            return false;
+        };
+        let members = group.members().map(|(id, _)| GroupMember {
+            id,
+            partitions: List(group.partitions_of(id).collect()),
+        });
+        let details = GroupDetails {
+            id: group.id,
+            partitions_count: topic.partitions.len() as u32,
+            name: name(&group.name),
+            members: members.collect(),
+        };
+        details.write(out);
+        true
+    }
+
+    /// Payload of a topic's groups (601).
+    pub fn write_groups(&self, topic: &Topic, out: &mut Vec<u8>) {
+        for group in topic.groups.iter() {
+            let record = GroupRecord {
+                id: group.id,
+                partitions_count: topic.partitions.len() as u32,
+                members_count: group.members().len() as u32,
+                name: name(&group.name),
+            };
+            record.write(out);
+        }
+    }
+}
+
+/// Payload of a member's own assignment (606); nothing for a client that is not a member.
+pub fn write_assignment(group: &Group, client: ClientId, out: &mut Vec<u8>) {
+    if let Some(slot) = group.slot_of(client) {
+        let assignment = GroupAssignment {
+            generation: group.generation,
+            partitions: List(group.partitions_of(slot).collect()),
+        };
+        assignment.write(out);
     }
 }
 

@@ -5,7 +5,7 @@ use pawl_wire::commands::messages::SendReceipt;
 use pawl_wire::entry_arguments::{OffsetArguments, SendMessagesArguments};
 use pawl_wire::error_code::ErrorCode;
 use pawl_wire::headers::HEADER_BYTES;
-use pawl_wire::primitives::Wire;
+use pawl_wire::primitives::{ConsumerKind, Wire};
 
 use super::request::{Executed, Execution};
 use crate::effect::Effect;
@@ -66,6 +66,7 @@ impl PawlMachine {
         let (key, arguments) = offset_key(&execution)?;
         let view = self.partitions.view(key.partition);
         let view = view.ok_or(ErrorCode::ResourceNotFound)?;
+        self.may_write_offset(&execution, key)?;
         // An offset whose message is gone is as good as a stored one that was trimmed past.
         if arguments.offset >= view.next_offset {
             return Err(ErrorCode::InvalidOffset);
@@ -84,10 +85,26 @@ impl PawlMachine {
         if self.partitions.view(key.partition).is_none() {
             return Err(ErrorCode::ResourceNotFound);
         }
+        self.may_write_offset(&execution, key)?;
         match self.offsets.delete(key) {
             true => Ok(execution.reply.empty()),
             false => Err(ErrorCode::ConsumerOffsetNotFound),
         }
+    }
+}
+
+impl PawlMachine {
+    /// A group's offset is written by the member that owns the partition, and by nobody else.
+    // spec SES-35
+    fn may_write_offset(&self, execution: &Execution<'_>, key: OffsetKey) -> Result<(), ErrorCode> {
+        if key.kind == ConsumerKind::Plain {
+            return Ok(());
+        }
+        let place = self.partitions.place(key.partition);
+        let place = place.ok_or(ErrorCode::ResourceNotFound)?;
+        let topic = (place.stream, place.topic);
+        let client = execution.header.client();
+        self.owns_offset(client, topic, place.partition.0, key.consumer)
     }
 }
 

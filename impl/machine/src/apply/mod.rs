@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | Register, Logout, Release, the end of a grace | [`session`] |
 //! | every other request of a client | [`request`]: judged by the table, then executed by |
-//! | | [`streams`], [`topics`], [`partitions`], [`messages`] |
+//! | | [`streams`], [`topics`], [`partitions`], [`groups`], [`messages`] |
 //! | Genesis, Noop | here |
 //!
 //! What one `SendMessages` costs: a look-up of the client, a move in the order of eviction, a
@@ -25,6 +25,7 @@ use crate::machine::PawlMachine;
 use crate::snapshot;
 
 mod admission;
+mod groups;
 mod messages;
 mod partitions;
 mod request;
@@ -46,13 +47,13 @@ impl Machine for PawlMachine {
         );
         self.applied = header.op();
         self.log_time = header.timestamp();
-        self.end_graces();
+        self.end_graces(effects);
         match header.entry_kind() {
             EntryKind::Genesis => self.genesis(header, body, effects),
             EntryKind::Noop => Bytes::new(),
-            EntryKind::Release => self.release(header),
+            EntryKind::Release => self.release(header, effects),
             EntryKind::Register => self.register(header, body, effects),
-            EntryKind::Logout => self.logout(header),
+            EntryKind::Logout => self.logout(header, effects),
             _ => self.request(header, body, effects),
         }
     }

@@ -1,13 +1,15 @@
 //! Partitions at the end of a topic, and segments at the start of a partition.
 
+use std::sync::Arc;
+
 use pawl_wire::commands::partitions::{CreatePartitions, DeletePartitions, DeleteSegments};
 use pawl_wire::error_code::ErrorCode;
-use pawl_wire::ids::PartitionId;
+use pawl_wire::ids::{PartitionId, StreamId};
 
 use super::request::{Executed, Execution};
 use super::topics::new_slots;
-use crate::catalog::Topic;
 use crate::catalog::rights::Action;
+use crate::catalog::{PartitionSlot, Topic};
 use crate::check::{decode, partitions_count};
 use crate::effect::Effect;
 use crate::limits::PARTITIONS_PER_TOPIC_MAX;
@@ -43,15 +45,22 @@ impl PawlMachine {
             .chain(slots.iter())
             .copied()
             .collect();
-        self.catalog.replace_topic(
-            stream,
-            Topic {
-                partitions,
-                ..topic
-            },
-        );
+        self.replace_partitions(stream, topic, partitions);
         execution.effects.push(Effect::CatalogChanged);
         Ok(execution.reply.empty())
+    }
+
+    /// A topic has these partitions now; its groups are dealt anew.
+    // spec SES-34
+    fn replace_partitions(
+        &mut self,
+        stream: StreamId,
+        mut topic: Topic,
+        partitions: Arc<[PartitionSlot]>,
+    ) {
+        topic.groups.resize(partitions.len());
+        topic.partitions = partitions;
+        self.catalog.replace_topic(stream, topic);
     }
 
     pub(super) fn delete_partitions(&mut self, execution: Execution<'_>) -> Executed {
@@ -67,13 +76,7 @@ impl PawlMachine {
             self.drop_partition(slot.uid, execution.effects);
         }
         let partitions = topic.partitions[..left].into();
-        self.catalog.replace_topic(
-            stream,
-            Topic {
-                partitions,
-                ..topic
-            },
-        );
+        self.replace_partitions(stream, topic, partitions);
         execution.effects.push(Effect::CatalogChanged);
         Ok(execution.reply.empty())
     }

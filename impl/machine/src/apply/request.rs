@@ -100,18 +100,18 @@ impl PawlMachine {
             EntryKind::CreatePartitions => self.create_partitions(execution),
             EntryKind::DeletePartitions => self.delete_partitions(execution),
             EntryKind::DeleteSegments => self.delete_segments(execution),
+            EntryKind::CreateConsumerGroup => self.create_group(execution),
+            EntryKind::DeleteConsumerGroup => self.delete_group(execution),
+            EntryKind::JoinConsumerGroup => self.join_group(execution),
+            EntryKind::LeaveConsumerGroup => self.leave_group(execution),
             // spec ANS-15
-            EntryKind::CreateConsumerGroup
-            | EntryKind::DeleteConsumerGroup
-            | EntryKind::CreateUser
+            EntryKind::CreateUser
             | EntryKind::UpdateUser
             | EntryKind::DeleteUser
             | EntryKind::ChangePassword
             | EntryKind::UpdatePermissions
             | EntryKind::CreateToken
-            | EntryKind::DeleteToken
-            | EntryKind::JoinConsumerGroup
-            | EntryKind::LeaveConsumerGroup => Err(ErrorCode::FeatureUnavailable),
+            | EntryKind::DeleteToken => Err(ErrorCode::FeatureUnavailable),
             EntryKind::Register
             | EntryKind::Logout
             | EntryKind::Genesis

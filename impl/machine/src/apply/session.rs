@@ -64,6 +64,7 @@ impl PawlMachine {
             Known::Owned => {
                 let epoch = self.entry(client).epoch();
                 self.clients.rebind(client, fresh, header.op());
+                self.end_memberships(client, effects);
                 effects.push(Effect::ClientFenced { client, epoch });
             }
             Known::Tombstone { same_register } => {
@@ -164,13 +165,14 @@ impl PawlMachine {
             let client = self.clients.victim().expect("a full table has a victim");
             self.clients
                 .leave(client, Leave::Evicted, self.applied, &self.constants);
+            self.end_memberships(client, effects);
             effects.push(Effect::ClientEvicted { client });
         }
     }
 
     /// The client says that it is done.
     // spec SES-23, SES-24
-    pub(super) fn logout(&mut self, header: &EntryHeader) -> Bytes {
+    pub(super) fn logout(&mut self, header: &EntryHeader, effects: &mut Vec<Effect>) -> Bytes {
         let client = header.client();
         let reply = super::request::reply_to(header);
         let Some(epoch) = self.clients.get(client).map(Entry::epoch) else {
@@ -184,16 +186,18 @@ impl PawlMachine {
         }
         self.clients
             .leave(client, Leave::Logout, header.op(), &self.constants);
+        self.end_memberships(client, effects);
         reply.empty()
     }
 
     /// The client's connection ended without a logout.
     // spec SES-26, SES-27
-    pub(super) fn release(&mut self, header: &EntryHeader) -> Bytes {
+    pub(super) fn release(&mut self, header: &EntryHeader, effects: &mut Vec<Effect>) -> Bytes {
         let client = header.client();
         let entry = self.clients.get(client);
         if entry.is_some_and(|e| e.epoch() == header.epoch() && e.released_at.is_none()) {
             self.clients.release(client, header.timestamp());
+            self.end_memberships(client, effects);
         }
         Bytes::new()
     }
@@ -201,11 +205,12 @@ impl PawlMachine {
     /// Released entries whose grace is over at this op's time become tombstones, before the op is
     /// judged.
     // spec SES-28
-    pub(super) fn end_graces(&mut self) {
+    pub(super) fn end_graces(&mut self, effects: &mut Vec<Effect>) {
         let grace = self.constants.release_grace_us;
         while let Some(client) = self.clients.grace_over(self.log_time, grace) {
             self.clients
                 .leave(client, Leave::GraceOver, self.applied, &self.constants);
+            self.end_memberships(client, effects);
         }
     }
 }

@@ -145,6 +145,7 @@ impl PawlMachine {
         topic: TopicId,
         effects: &mut Vec<Effect>,
     ) {
+        self.end_groups_of(stream, topic);
         for slot in self.slots_of(stream, topic).iter() {
             self.drop_partition(slot.uid, effects);
         }

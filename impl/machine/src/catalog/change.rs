@@ -8,6 +8,7 @@ use pawl_wire::ids::{Op, StreamId, Timestamp, TopicId, UserId};
 use pawl_wire::topic_options::TopicOptions;
 
 use super::{Catalog, Ids, PartitionSlot, Stream, Topic, User};
+use crate::groups::Groups;
 
 impl Catalog {
     /// Adds a user under the lowest free number, which it must carry.
@@ -68,6 +69,7 @@ impl Catalog {
                 name: name.clone(),
                 options: new.options,
                 partitions: new.partitions,
+                groups: Groups::default(),
             };
             let taken = stream.topics_by_name.insert(name, id);
             assert!(taken.is_none(), "the name of a new topic is free");

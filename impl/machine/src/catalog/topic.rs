@@ -5,6 +5,8 @@ use std::sync::Arc;
 use pawl_wire::ids::{Op, PartitionUid, Timestamp, TopicId};
 use pawl_wire::topic_options::TopicOptions;
 
+use crate::groups::Groups;
+
 /// A partition of a topic; its visible number is its place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PartitionSlot {
@@ -29,4 +31,6 @@ pub struct Topic {
     pub options: TopicOptions,
     /// By visible number.
     pub partitions: Arc<[PartitionSlot]>,
+    /// Its consumer groups.
+    pub groups: Groups,
 }

@@ -5,13 +5,16 @@
 //!
 //! STRM: `[n u32]` n × `[id u32][created op u64][created at u64][name][topics u32]` topics ×
 //! `[id u32][created op u64][created at u64][name][explicit options][partitions u32]` partitions ×
-//! `[uid u64][created at u64]`, ids rising.
+//! `[uid u64][created at u64]`, then `[next group u32][n u32]` n × `[id u32][generation u64][name]`
+//! `[members u32]` members × `[slot u32][client u128]`, partitions × `[owner + 1 u32]`, 0 where
+//! nobody owns it; ids and slots rising.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pawl_vsr::machine::RestoreError;
 use pawl_wire::commands::users::UserStatus;
-use pawl_wire::ids::{Op, PartitionUid, StreamId, Timestamp, TopicId, UserId};
+use pawl_wire::ids::{ClientId, Op, PartitionUid, StreamId, Timestamp, TopicId, UserId};
 use pawl_wire::options::{OptionsBlock, encode_options, keep_options};
 use pawl_wire::permissions::PermissionsTail;
 use pawl_wire::primitives::{Name, Text32, Wire};
@@ -19,6 +22,7 @@ use pawl_wire::topic_options::TopicOptions;
 
 use super::{Section, rises};
 use crate::catalog::{Catalog, PartitionSlot, PasswordHash, Stream, Topic, User};
+use crate::groups::{Group, Groups};
 use crate::limits::{PARTITIONS_PER_TOPIC_MAX, STREAMS_MAX, TOPICS_PER_STREAM_MAX, USERS_MAX};
 use crate::machine::PawlMachine;
 
@@ -26,6 +30,8 @@ const USER_BYTES_MIN: usize = 4 + 8 + 8 + 2 + 1 + 8 + 4 + 4;
 const STREAM_BYTES_MIN: usize = 4 + 8 + 8 + 2 + 4;
 const TOPIC_BYTES_MIN: usize = 4 + 8 + 8 + 2 + 4 + 4;
 const SLOT_BYTES: usize = 8 + 8;
+const GROUP_BYTES_MIN: usize = 4 + 8 + 2 + 4;
+const MEMBER_BYTES: usize = 4 + 16;
 
 pub(super) fn write_users(machine: &PawlMachine, out: &mut Vec<u8>) {
     let users = machine.catalog.users();
@@ -67,6 +73,25 @@ fn write_topic(topic: &Topic, out: &mut Vec<u8>) {
     for slot in topic.partitions.iter() {
         slot.uid.0.write(out);
         slot.created_at.0.write(out);
+    }
+    topic.groups.next_id().write(out);
+    (topic.groups.len() as u32).write(out);
+    for group in topic.groups.iter() {
+        write_group(group, out);
+    }
+}
+
+fn write_group(group: &Group, out: &mut Vec<u8>) {
+    group.id.write(out);
+    group.generation.write(out);
+    write_name(&group.name, out);
+    (group.members().len() as u32).write(out);
+    for (slot, client) in group.members() {
+        slot.write(out);
+        client.0.write(out);
+    }
+    for owner in group.owners() {
+        owner.map_or(0, |slot| slot + 1).write(out);
     }
 }
 
@@ -135,16 +160,51 @@ fn read_topics(section: &mut Section<'_>) -> Result<Vec<Topic>, RestoreError> {
         let id: u32 = section.read()?;
         let in_bounds = id < TOPICS_PER_STREAM_MAX;
         section.require(in_bounds && rises(&mut before, id), "topic ids do not rise")?;
-        topics.push(Topic {
+        let mut topic = Topic {
             id: TopicId(id),
             created_op: Op(section.read()?),
             created_at: Timestamp(section.read()?),
             name: read_name(section)?,
             options: read_options(section)?,
             partitions: read_slots(section)?,
-        });
+            groups: Groups::default(),
+        };
+        topic.groups = read_groups(section, topic.partitions.len())?;
+        topics.push(topic);
     }
     Ok(topics)
+}
+
+fn read_groups(section: &mut Section<'_>, partitions: usize) -> Result<Groups, RestoreError> {
+    let next_id: u32 = section.read()?;
+    let mut groups = Vec::new();
+    let mut before = None;
+    for _ in 0..section.count(GROUP_BYTES_MIN)? {
+        let group = read_group(section, partitions)?;
+        section.require(rises(&mut before, group.id), "group ids do not rise")?;
+        groups.push(group);
+    }
+    let groups = Groups::assemble(next_id, groups);
+    groups.ok_or_else(|| section.refuse("a group's id or name is not possible"))
+}
+
+fn read_group(section: &mut Section<'_>, partitions: usize) -> Result<Group, RestoreError> {
+    let id: u32 = section.read()?;
+    let generation: u64 = section.read()?;
+    let name = read_name(section)?;
+    let mut members = BTreeMap::new();
+    let mut before = None;
+    for _ in 0..section.count(MEMBER_BYTES)? {
+        let slot: u32 = section.read()?;
+        section.require(rises(&mut before, slot), "slots of a group do not rise")?;
+        members.insert(slot, ClientId(section.read()?));
+    }
+    let mut owners = Vec::new();
+    for _ in 0..partitions {
+        owners.push(section.read::<u32>()?.checked_sub(1));
+    }
+    let group = Group::assemble(id, name, generation, members, owners);
+    group.ok_or_else(|| section.refuse("members or owners of a group are not possible"))
 }
 
 fn read_options(section: &mut Section<'_>) -> Result<TopicOptions, RestoreError> {

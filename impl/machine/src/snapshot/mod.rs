@@ -27,6 +27,7 @@ use pawl_vsr::machine::RestoreError;
 use pawl_wire::primitives::{Reader, Wire, WireError};
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::groups::Memberships;
 use crate::machine::PawlMachine;
 
 mod catalog;
@@ -100,6 +101,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<PawlMachine, RestoreError> {
     let mut machine = PawlMachine::new();
     meta::read(meta, &mut machine)?;
     machine.catalog = catalog::read(users, streams)?;
+    machine.memberships = Memberships::derive(&machine.catalog);
     machine.partitions = data::read_partitions(partitions, &machine.catalog)?;
     machine.offsets = data::read_offsets(offsets, &machine)?;
     machine.clients = clients::read(entries, tombstones, &machine)?;
