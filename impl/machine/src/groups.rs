@@ -378,7 +378,7 @@ mod tests {
                         true => group.leave(who),
                         false => group.join(who),
                     };
-                    let members = group.members().map(|(slot, client)| (slot, client));
+                    let members = group.members();
                     let copy = Group::assemble(
                         0,
                         "g".into(),
