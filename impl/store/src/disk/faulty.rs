@@ -277,10 +277,14 @@ impl State {
         }
     }
 
+    /// Directories are named with a slash at the end.
     fn ignores_flush(&self, name: &str) -> bool {
-        self.flushes_ignored
-            .as_ref()
-            .is_some_and(|prefix| name.starts_with(prefix.as_str()))
+        let directory = |name: &str| name.ends_with('/');
+        self.flushes_ignored.as_ref().is_some_and(|planted| {
+            directory(planted) == directory(name)
+                && name.starts_with(planted.trim_end_matches('/'))
+                && (!directory(name) || name.matches('/').count() == planted.matches('/').count())
+        })
     }
 
     fn power_cut(&mut self, seed: u64) {
@@ -351,6 +355,20 @@ impl FaultyDisk {
         state.flush_fails_at = Some(state.flushes + count);
     }
 
+    /// Whether power has failed, in or after the operation that was chosen.
+    pub fn power_has_failed(&self) -> bool {
+        let state = self.state.lock();
+        state
+            .power_fails_at
+            .is_some_and(|at| state.operations >= at)
+    }
+
+    /// Whether the flush that was chosen has failed.
+    pub fn flush_has_failed(&self) -> bool {
+        let state = self.state.lock();
+        state.flush_fails_at.is_some_and(|at| state.flushes >= at)
+    }
+
     /// The volume holds this many bytes; `None`: no limit.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.state.lock().capacity = bytes;
@@ -366,9 +384,10 @@ impl FaultyDisk {
         self.state.lock().operations
     }
 
-    /// Plants a fault: flushes of files and directories whose name begins so do nothing.
-    pub fn ignore_flushes(&self, prefix: &str) {
-        self.state.lock().flushes_ignored = Some(prefix.to_owned());
+    /// Plants a fault: flushes of files whose name begins so do nothing; with a slash at the end: of
+    /// directories whose name begins so, at the same depth. `None`: no longer.
+    pub fn ignore_flushes(&self, prefix: Option<&str>) {
+        self.state.lock().flushes_ignored = prefix.map(str::to_owned);
     }
 
     /// Power fails: what was not flushed survives in part, as the seed says. Files that are open from
@@ -564,6 +583,9 @@ impl Disk for FaultyDisk {
         let mut state = self.state.lock();
         if state.begin(Operation::Flush)? {
             return Err(power_failed());
+        }
+        if state.flush_fails_at == Some(state.flushes) {
+            return Err(io::Error::other("the flush failed"));
         }
         if !state.ignores_flush(&format!("{name}/")) {
             state.flush_directory(name);

@@ -32,6 +32,9 @@ pub(crate) struct FileState {
     pub tail: u64,
     /// Up to where its sidecar covers it; 0: no sidecar.
     pub covered: u64,
+    /// Its name is known to be durable. Of a file that a start has found it is not: a process that
+    /// was killed may have made it and flushed nothing.
+    named: bool,
 }
 
 /// The files of a partition.
@@ -72,6 +75,7 @@ impl PartitionFiles {
             let state = FileState {
                 tail: file.tail,
                 covered: file.covered,
+                named: false,
             };
             (file.number, state)
         });
@@ -164,6 +168,7 @@ impl PartitionFiles {
         let fresh = FileState {
             tail: PARTITION_HEADER_BYTES as u64,
             covered: 0,
+            named: false,
         };
         state.files.insert(number, fresh);
         state.open = Some((number, file.clone()));
@@ -173,13 +178,17 @@ impl PartitionFiles {
     /// Makes everything appended since the mark durable, names included (spec REC-26, REC-35).
     pub fn flush(&mut self, shared: &Shared, _mark: &FilesMark) -> Result<(), DrainError> {
         let result = self.flush_touched(shared);
-        if result.is_err() {
+        if let Err(error) = result {
             // A flush is never repeated: what it was to cover is unknown from now on.
             shared.poison();
-        } else {
-            self.touched.clear();
+            return Err(error.into());
         }
-        Ok(result?)
+        for uid in std::mem::take(&mut self.touched).into_keys() {
+            let state = self.partitions.get_mut(&uid);
+            let state = state.expect("a partition that is touched is there");
+            state.files.values_mut().for_each(|file| file.named = true);
+        }
+        Ok(())
     }
 
     fn flush_touched(&self, shared: &Shared) -> Result<(), DiskError> {
@@ -198,10 +207,10 @@ impl PartitionFiles {
                     uid: *uid,
                     number: *number,
                 };
-                let file = shared.files.get(place);
-                let file = file.map_err(DiskError::of("open", &name))?;
-                file.flush().map_err(DiskError::of("flush", &name))?;
-                new_names |= was.is_none();
+                let opened = shared.files.get(place);
+                let opened = opened.map_err(DiskError::of("open", &name))?;
+                opened.flush().map_err(DiskError::of("flush", &name))?;
+                new_names |= !file.named;
             }
             if new_names {
                 flush_directory(&shared.disk, &names::partition(*uid))?;

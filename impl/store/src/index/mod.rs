@@ -123,7 +123,11 @@ impl Packed {
         self.base_offset + u64::from(self.message_count)
     }
 
-    /// Orders partition files before the log, and the log by segment (invariant 3).
+    /// Partition files before the log, by number; the log by segment (invariant 3).
+    fn order(&self) -> (bool, u64) {
+        (self.file & FILE_PARTITION == 0, self.file)
+    }
+
     fn log_segment(&self) -> Option<u64> {
         (self.file & FILE_PARTITION == 0).then_some(self.file)
     }
@@ -220,6 +224,10 @@ impl PartitionIndex {
                 "batches are contiguous (invariant 1)"
             );
             assert!(last.op < entry.op.0, "ops rise (invariant 2)");
+            assert!(
+                last.order() <= Packed::pack(&entry).order(),
+                "partition files come before the log (invariant 3)"
+            );
         }
         self.batches.push_back(Packed::pack(&entry));
     }

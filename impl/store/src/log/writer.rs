@@ -92,16 +92,16 @@ impl LogWriter {
         placed: &mut Vec<Placed>,
     ) -> Result<(), WriteError> {
         let records = self.accept(records)?;
-        let chunks = self.plan(&records, outcomes.len());
-        let rolls = chunks.iter().filter(|chunk| chunk.roll.is_some()).count();
-        self.make_room(rolls)?;
+        let mut chunks = self.plan(&records, outcomes.len());
+        self.grow_empty(&mut chunks)?;
+        self.make_room(&chunks)?;
         let mut rest = &records[..];
         let mut outcomes = outcomes;
         // Said by the batch that holds them, and by the writer only once that batch is written.
         let outcomes_op = self.outcomes_op.max(applied);
         for (index, chunk) in chunks.iter().enumerate() {
-            if let Some(bytes) = chunk.roll {
-                self.roll(bytes, index == 0)?;
+            if chunk.roll.is_some() {
+                self.roll()?;
             }
             let (now, later) = rest.split_at(chunk.records);
             let kind = BatchKind::Records;
@@ -183,7 +183,7 @@ impl LogWriter {
             let more = record.bytes();
             let fits = block_align(bytes + more) <= room;
             let wanted = bytes + more <= u64::from(self.shared.options.batch_bytes_max);
-            if !fits && chunk.records == 0 && chunk.roll.is_none() {
+            if !fits && chunk.records == 0 {
                 // Outcomes go with the first batch, into the new segment too.
                 (room, chunk.roll) = self.plan_roll(bytes + more);
             } else if !fits || (!wanted && chunk.records > 0) {
@@ -212,49 +212,67 @@ impl LogWriter {
         (file_bytes - BLOCK_BYTES as u64, Some(file_bytes))
     }
 
-    /// Makes sure, before anything is written, that there are segments for the whole call.
-    fn make_room(&self, rolls: usize) -> Result<(), WriteError> {
-        if self.shared.preparation.count() >= rolls {
+    /// A segment of the log never stays empty: one that recovery emptied, and that is too small for
+    /// what comes, is made longer.
+    fn grow_empty(&mut self, chunks: &mut [Chunk]) -> Result<(), WriteError> {
+        let Some(bytes) = chunks[0]
+            .roll
+            .filter(|_| self.at.position == BLOCK_BYTES as u64)
+        else {
             return Ok(());
+        };
+        let name = names::segment(self.at.segment());
+        let longer = self.file.allocate(bytes);
+        let longer = longer.map_err(DiskError::of("allocate", &name));
+        longer.map_err(|error| self.room_error(error))?;
+        self.file_bytes = bytes;
+        self.shared.zone.lock().file_bytes = bytes;
+        if let Some(info) = self.shared.segments.lock().get_mut(&self.at.segment) {
+            info.file_bytes = bytes;
         }
-        match self.shared.prepare(rolls, 0) {
-            Ok(_) => Ok(()),
-            Err(error) if error.is_no_space() => Err(WriteError::NoSpace),
-            Err(error) => Err(self.fail(error)),
+        chunks[0].roll = None;
+        Ok(())
+    }
+
+    /// Makes sure, before anything is written, that there are segments for the whole call.
+    fn make_room(&self, chunks: &[Chunk]) -> Result<(), WriteError> {
+        let rolls: Vec<u64> = chunks.iter().filter_map(|chunk| chunk.roll).collect();
+        if self.shared.preparation.count() < rolls.len() {
+            let prepared = self.shared.prepare(rolls.len(), 0);
+            prepared.map_err(|error| self.room_error(error))?;
+        }
+        let mut ready = self.shared.preparation.ready.lock();
+        for (next, file_bytes) in ready.queue.iter_mut().zip(rolls) {
+            if next.file_bytes >= file_bytes {
+                continue;
+            }
+            // One entry larger than a segment: its file is made longer, off the usual path.
+            let name = names::segment(next.segment);
+            let longer = next.file.allocate(file_bytes);
+            let longer = longer.map_err(DiskError::of("allocate", &name));
+            longer.map_err(|error| self.room_error(error))?;
+            next.file_bytes = file_bytes;
+        }
+        Ok(())
+    }
+
+    fn room_error(&self, error: DiskError) -> WriteError {
+        match error.is_no_space() {
+            true => WriteError::NoSpace,
+            false => self.fail(error),
         }
     }
 
     /// Goes on in the next segment. What is written so far is flushed first, so that the next batch
     /// vouches for it and one flush of one file is enough from then on.
-    fn roll(&mut self, file_bytes: u64, first: bool) -> Result<(), WriteError> {
+    fn roll(&mut self) -> Result<(), WriteError> {
         self.flush()?;
-        let mut ready = self.shared.preparation.ready.lock();
-        let next = ready.queue.front_mut();
-        let next = next.expect("make_room made sure of a segment");
-        if next.file_bytes < file_bytes {
-            // One entry larger than a segment: its file is made longer, off the usual path.
-            let name = names::segment(next.segment);
-            if let Err(source) = next.file.allocate(file_bytes) {
-                drop(ready);
-                let error = DiskError::of("allocate", &name)(source);
-                return Err(match first && error.is_no_space() {
-                    true => WriteError::NoSpace,
-                    false => self.fail(error),
-                });
-            }
-            next.file_bytes = file_bytes;
-        }
-        drop(ready);
         let next = self.shared.preparation.take();
-        let next = next.expect("only the writer takes segments");
+        let next = next.expect("make_room made sure of a segment, and only the writer takes them");
         let first = self.at.in_next_segment();
         assert_eq!(next.segment, first.segment(), "segments are taken in order");
-        self.enter(
-            next.segment,
-            next.file,
-            (next.file_bytes, next.written_to),
-            first,
-        );
+        let sizes = (next.file_bytes, next.written_to);
+        self.enter(next.segment, next.file, sizes, first);
         Ok(())
     }
 

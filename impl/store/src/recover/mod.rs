@@ -25,7 +25,7 @@
 //! | log_duplicate_batch | a batch or file copied to another place | not a batch | it names its own place |
 //! | log_recycled_bytes | batches of an earlier life behind the end | not batches | they name another segment |
 //! | segment_header_damaged | first block bad, batches good | go on, rewrite it | batches speak for themselves |
-//! | segment_leftover | segments below the log start, or prepared | spare, or ready | |
+//! | segment_leftover | segments below the log start, or prepared | removed, or ready | |
 //! | snapshot_damaged | newest bad, older one good and in reach | take the older, say so | replay gives the same machine |
 //! | snapshot_damaged_first | newest bad, none older, log reaches op 1 | replay from op 1, say so | |
 //! | snapshot_damaged_out_of_reach | newest bad, the log no longer reaches | refuse, name the bytes | |

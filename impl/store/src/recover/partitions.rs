@@ -4,7 +4,7 @@
 //! when the process ended, so that its record may be torn. Every other record was flushed before
 //! the log let go of it; its body is verified when it is read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -37,6 +37,8 @@ pub(crate) struct PartitionFile {
     pub bad: Option<Unreadable>,
     /// It holds batches that the log holds too: whether they are flushed is not known.
     pub unsure: bool,
+    /// Records were dropped that the log holds: the file is cut there.
+    pub cut: bool,
     pub entries: Vec<BatchEntry>,
 }
 
@@ -68,6 +70,15 @@ impl PartitionFile {
             from: self.tail,
             to: self.file_bytes.max(self.tail),
         })
+    }
+
+    /// Drops the record at this index and all behind it.
+    fn cut_at(&mut self, index: usize, reason: Unreadable) {
+        self.tail = u64::from(self.entries[index].place.position) - HEADER_BYTES;
+        self.covered = self.covered.min(self.tail);
+        self.bad = Some(reason);
+        self.cut = true;
+        self.entries.truncate(index);
     }
 }
 
@@ -109,6 +120,7 @@ fn scan_partition(
             covered: 0,
             bad: None,
             unsure: false,
+            cut: false,
             entries: Vec::new(),
         };
         if names.sidecars.contains(number) {
@@ -226,7 +238,10 @@ fn scan_records(
     Ok(())
 }
 
-/// Verifies the bodies of batches that the log holds too, and drops what is torn: the log has it.
+/// Verifies the bodies of batches that the log holds too, and cuts what is torn: the log has it.
+///
+/// What is left of a partition's files is what comes before everything that only the log holds
+/// (invariant 3 of the index): a record behind a batch whose record was lost is cut too.
 pub(crate) fn verify_unsure(
     scans: &mut BTreeMap<PartitionUid, PartitionScan>,
     log: &BTreeMap<PartitionUid, BTreeMap<Op, BatchEntry>>,
@@ -243,6 +258,16 @@ pub(crate) fn verify_unsure(
             file.unsure = true;
             verify_from(file, first)?;
         }
+        let in_files: BTreeSet<Op> = scan.entries().map(|entry| entry.op).collect();
+        let only_in_log = batches.keys().find(|op| !in_files.contains(op));
+        if let Some(op) = only_in_log {
+            for file in &mut scan.files {
+                let behind = file.entries.iter().position(|entry| entry.op > *op);
+                if let Some(index) = behind {
+                    file.cut_at(index, Unreadable::Chain);
+                }
+            }
+        }
     }
     Ok(())
 }
@@ -252,10 +277,7 @@ fn verify_from(file: &mut PartitionFile, first: usize) -> Result<(), DiskError> 
         let place = file.entries[index].place;
         let body = read(file, u64::from(place.position), place.bytes as usize)?;
         if checksum_low(checksum(&body)) != place.checksum {
-            file.tail = u64::from(place.position) - HEADER_BYTES;
-            file.covered = file.covered.min(file.tail);
-            file.bad = Some(Unreadable::Checksum);
-            file.entries.truncate(index);
+            file.cut_at(index, Unreadable::Checksum);
             break;
         }
     }

@@ -6,6 +6,7 @@
 //! on stable storage.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -29,9 +30,7 @@ use crate::format::segment::SegmentHeader;
 use crate::format::snapshot::SnapshotFile;
 use crate::format::{BLOCK_BYTES, LogPosition, block_align, checksum, names};
 use crate::index::{BatchEntry, PartitionBounds};
-use crate::log::preparation::{
-    Preparation, Ready, ReadySegment, SpareFile, flush_directory, write_zeros,
-};
+use crate::log::preparation::{Preparation, Ready, ReadySegment, flush_directory, write_zeros};
 use crate::log::preparer::Preparer;
 use crate::log::scan::SegmentFile;
 use crate::log::shared::{
@@ -403,7 +402,7 @@ impl Starter {
             }
             let last = scan.files.last().map(|file| file.number);
             for file in &scan.files {
-                if Some(file.number) == last {
+                if file.cut || Some(file.number) == last {
                     cut_partition(file, findings)?;
                 }
                 if file.unsure {
@@ -429,13 +428,18 @@ impl Starter {
         let names = self.directory.temporary.iter().cloned();
         let names = names.chain(snapshots.map(|op| names::snapshot(*op)));
         for name in names.chain(sidecars.map(|s| names::segment_sidecar(*s))) {
-            disk.remove(&name).map_err(DiskError::of("remove", &name))?;
+            match disk.remove(&name) {
+                // Formatting took it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed.map_err(DiskError::of("remove", &name))?,
+            }
         }
         Ok(())
     }
 
-    /// Segments below the log's start are spare. Those behind its end are ready if they are whole and
-    /// follow without a gap; others are removed.
+    /// Segments behind the log's end are ready if they are whole and follow without a gap. Others are
+    /// removed, those below its start too: a rename that a crash interrupted may have left one file
+    /// under two names, and it must not be written under both.
     fn settle_segments(&self) -> Result<Ready, OpenError> {
         let disk = &self.directory.disk;
         let mut ready = Ready {
@@ -451,9 +455,7 @@ impl Starter {
             let file = disk.open(&name).map_err(DiskError::of("open", &name))?;
             let file_bytes = file.length().map_err(DiskError::of("measure", &name))?;
             let whole = file_bytes == u64::from(self.options.segment_bytes);
-            if *segment < self.anchor.log_start.segment() && whole {
-                ready.spares.push(SpareFile { name, file });
-            } else if *segment == ready.next && whole && self.is_prepared(*segment, &file)? {
+            if *segment == ready.next && whole && self.is_prepared(*segment, &file)? {
                 file.flush().map_err(DiskError::of("flush", &name))?;
                 ready.queue.push_back(ReadySegment {
                     segment: *segment,
