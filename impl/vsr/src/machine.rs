@@ -63,4 +63,9 @@ pub trait Machine: Clone + Eq + Hash + Debug {
 
     /// A digest of the state: equal states give equal digests.
     fn digest(&self) -> u128;
+
+    /// Both, for a checkpoint: a machine whose digest is made from its snapshot makes it once.
+    fn snapshot_and_digest(&self) -> (Vec<u8>, u128) {
+        (self.snapshot(), self.digest())
+    }
 }

@@ -125,7 +125,7 @@ impl PawlMachine {
     ) -> Result<(StreamId, TopicId), ErrorCode> {
         let (stream, topic) = self.catalog.topic(stream, topic)?;
         let (stream, topic) = (stream.id, topic.id);
-        self.authorise(execution.owner, Action::ReadTopic(stream, topic))?;
+        self.authorise(execution.header, Action::ReadTopic(stream, topic))?;
         Ok((stream, topic))
     }
 

@@ -16,7 +16,6 @@ use bytes::Bytes;
 use pawl_vsr::machine::{Judgement, Machine, RestoreError};
 use pawl_wire::commands::users::UserStatus;
 use pawl_wire::entry::{EntryHeader, EntryKind};
-use xxhash_rust::xxh3::xxh3_128;
 
 use crate::catalog::{PasswordHash, ROOT, User};
 use crate::effect::Effect;
@@ -71,7 +70,13 @@ impl Machine for PawlMachine {
     }
 
     fn digest(&self) -> u128 {
-        xxh3_128(&self.snapshot())
+        snapshot::digest(&self.snapshot())
+    }
+
+    fn snapshot_and_digest(&self) -> (Vec<u8>, u128) {
+        let bytes = self.snapshot();
+        let digest = snapshot::digest(&bytes);
+        (bytes, digest)
     }
 }
 

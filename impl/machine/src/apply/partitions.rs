@@ -21,7 +21,7 @@ impl PawlMachine {
         let request = decode::<CreatePartitions<'_>>(execution.body)?;
         let (stream, topic) = self.catalog.topic(request.stream, request.topic)?;
         let stream = stream.id;
-        self.authorise(execution.owner, Action::ManageTopic(stream, topic.id))?;
+        self.authorise(execution.header, Action::ManageTopic(stream, topic.id))?;
         partitions_count(request.count, 1)?;
         let before = topic.partitions.len() as u32;
         if request.count > PARTITIONS_PER_TOPIC_MAX - before {
@@ -67,7 +67,7 @@ impl PawlMachine {
         let request = decode::<DeletePartitions<'_>>(execution.body)?;
         let (stream, topic) = self.catalog.topic(request.stream, request.topic)?;
         let stream = stream.id;
-        self.authorise(execution.owner, Action::ManageTopic(stream, topic.id))?;
+        self.authorise(execution.header, Action::ManageTopic(stream, topic.id))?;
         partitions_count(request.count, 1)?;
         let topic = Topic::clone(topic);
         let left = topic.partitions.len().checked_sub(request.count as usize);

@@ -8,7 +8,6 @@ use pawl_wire::ids::{Op, RequestNumber};
 use pawl_wire::reply::Reply;
 
 use super::session::eviction_of;
-use crate::catalog::UserIdentity;
 use crate::catalog::rights::Action;
 use crate::check::holds_secret;
 use crate::clients::verdict::is_partition_write;
@@ -21,8 +20,6 @@ pub(super) struct Execution<'a> {
     pub header: &'a EntryHeader,
     pub body: &'a [u8],
     pub reply: Reply,
-    /// Who asks: the owner of the session, whatever the header says.
-    pub owner: UserIdentity,
     pub effects: &'a mut Vec<Effect>,
 }
 
@@ -46,30 +43,23 @@ impl PawlMachine {
                 return refusal.expect("what is not executed has an answer");
             }
         };
-        let entry = self.clients.get(header.client());
-        let owner = entry
-            .expect("a request that is executed has an entry")
-            .owner;
         let execution = Execution {
             header,
             body,
             reply: reply_to(header),
-            owner,
             effects,
         };
         let frame = self.execute(execution);
-        self.clients.touch(header.client(), header.op());
-        if numbered {
-            // A refusal by the state is an outcome too (spec DED-2).
-            let kept = CachedReply {
-                request: header.request(),
-                checksum: header.request_checksum,
-                kind: header.entry_kind(),
-                frame: frame.clone(),
-            };
-            self.clients
-                .record(header.client(), kept, self.constants.reply_ring);
-        }
+        // A refusal by the state is an outcome too (spec DED-2).
+        let kept = numbered.then(|| CachedReply {
+            request: header.request(),
+            checksum: header.request_checksum,
+            kind: header.entry_kind(),
+            frame: frame.clone(),
+        });
+        let ring_max = self.constants.reply_ring;
+        self.clients
+            .executed(header.client(), header.op(), kept, ring_max);
         frame
     }
 
@@ -120,9 +110,14 @@ impl PawlMachine {
         }
     }
 
-    /// Whether the user may do this at this op.
+    /// Whether the owner of the session, whatever the header says of the user, may do this at this
+    /// op.
     // spec SES-10, SES-31
-    pub(super) fn authorise(&self, owner: UserIdentity, action: Action) -> Result<(), ErrorCode> {
+    pub(super) fn authorise(&self, header: &EntryHeader, action: Action) -> Result<(), ErrorCode> {
+        let entry = self.clients.get(header.client());
+        let owner = entry
+            .expect("a request that is executed has an entry")
+            .owner;
         let user = self.catalog.user_by_id(owner.user);
         match user {
             Some(user) if user.identity() == owner && user.may(action) => Ok(()),

@@ -21,7 +21,7 @@ impl PawlMachine {
             ..
         } = execution;
         let request = decode::<CreateStream<'_>>(execution.body)?;
-        self.authorise(execution.owner, Action::CreateStream)?;
+        self.authorise(execution.header, Action::CreateStream)?;
         no_options(request.options.is_empty())?;
         if self.catalog.stream(Identifier::Named(request.name)).is_ok() {
             return Err(ErrorCode::StreamNameAlreadyExists);
@@ -40,7 +40,7 @@ impl PawlMachine {
     pub(super) fn update_stream(&mut self, execution: Execution<'_>) -> Executed {
         let request = decode::<UpdateStream<'_>>(execution.body)?;
         let stream = self.catalog.stream(request.stream)?.id;
-        self.authorise(execution.owner, Action::ManageStream(stream))?;
+        self.authorise(execution.header, Action::ManageStream(stream))?;
         no_options(request.options.is_empty())?;
         let namesake = self.catalog.stream(Identifier::Named(request.name));
         if namesake.is_ok_and(|namesake| namesake.id != stream) {
@@ -54,7 +54,7 @@ impl PawlMachine {
     pub(super) fn delete_stream(&mut self, execution: Execution<'_>) -> Executed {
         let request = decode::<DeleteStream<'_>>(execution.body)?;
         let stream = self.catalog.stream(request.stream)?.id;
-        self.authorise(execution.owner, Action::ManageStream(stream))?;
+        self.authorise(execution.header, Action::ManageStream(stream))?;
         for topic in self.topics_of(stream) {
             self.drop_topic_data(stream, topic, execution.effects);
         }
@@ -66,7 +66,7 @@ impl PawlMachine {
     pub(super) fn purge_stream(&mut self, execution: Execution<'_>) -> Executed {
         let request = decode::<PurgeStream<'_>>(execution.body)?;
         let stream = self.catalog.stream(request.stream)?.id;
-        self.authorise(execution.owner, Action::ManageStream(stream))?;
+        self.authorise(execution.header, Action::ManageStream(stream))?;
         for topic in self.topics_of(stream) {
             self.purge_topic_data(stream, topic, execution.effects);
         }

@@ -29,7 +29,7 @@ impl PawlMachine {
         let request = decode::<CreateTopic<'_>>(execution.body)?;
         let stream = self.catalog.stream(request.stream)?;
         let stream_id = stream.id;
-        self.authorise(execution.owner, Action::CreateTopic(stream_id))?;
+        self.authorise(execution.header, Action::CreateTopic(stream_id))?;
         let count = request.partitions_count;
         partitions_count(count, 0)?;
         let options = topic_options(TopicOptions::create(&request.options, count))?;
@@ -69,7 +69,7 @@ impl PawlMachine {
         let request = decode::<UpdateTopic<'_>>(execution.body)?;
         let (stream, topic) = self.catalog.topic(request.stream, request.topic)?;
         let stream_id = stream.id;
-        self.authorise(execution.owner, Action::ManageTopic(stream_id, topic.id))?;
+        self.authorise(execution.header, Action::ManageTopic(stream_id, topic.id))?;
         let options = topic_options(topic.options.updated(&request.options))?;
         let namesake = stream.topic(Identifier::Named(request.name));
         if namesake.is_some_and(|namesake| namesake.id != topic.id) {
@@ -110,7 +110,7 @@ impl PawlMachine {
     ) -> Result<(StreamId, TopicId), ErrorCode> {
         let (stream, topic) = self.catalog.topic(stream, topic)?;
         let (stream, topic) = (stream.id, topic.id);
-        self.authorise(execution.owner, Action::ManageTopic(stream, topic))?;
+        self.authorise(execution.header, Action::ManageTopic(stream, topic))?;
         Ok((stream, topic))
     }
 

@@ -9,12 +9,12 @@
 //! | [`Action::ReadStream`] | as list streams, s.manage_stream s.read_stream |
 //! | [`Action::CreateStream`] | g.manage_streams |
 //! | [`Action::ManageStream`] | g.manage_streams, s.manage_stream |
-//! | [`Action::ListTopics`] | as read stream, g.manage_topics g.read_topics, s.manage_topics s.read_topics |
+//! | [`Action::ListTopics`] | as read stream, and manage_topics read_topics of g. and s. |
 //! | [`Action::ReadTopic`] | as list topics, t.manage_topic t.read_topic |
-//! | [`Action::CreateTopic`] | g.manage_streams g.manage_topics, s.manage_stream s.manage_topics |
+//! | [`Action::CreateTopic`] | manage_streams manage_topics of g., manage_stream manage_topics of s. |
 //! | [`Action::ManageTopic`] | as create topic, t.manage_topic |
-//! | [`Action::Poll`] | as read topic, g.poll_messages, s.poll_messages, t.poll_messages |
-//! | [`Action::Send`] | as manage topic, g.send_messages, s.send_messages, t.send_messages |
+//! | [`Action::Poll`] | as read topic, poll_messages of g., s. and t. |
+//! | [`Action::Send`] | as manage topic, send_messages of g., s. and t. |
 //!
 //! Root may do everything. What every signed-in user may do (own record, own password, own tokens,
 //! ping, roster, options) is not an action here.

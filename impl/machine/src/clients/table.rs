@@ -123,9 +123,16 @@ impl ClientTable {
         self.live.insert((op, client));
     }
 
-    /// Notes activity of a client.
-    // spec SES-18
-    pub fn touch(&mut self, client: ClientId, op: Op) {
+    /// Notes that a request of a client was executed: it is activity, and if the request has a
+    /// number, the watermark moves and the reply is kept.
+    // spec SES-18, DED-2
+    pub fn executed(
+        &mut self,
+        client: ClientId,
+        op: Op,
+        reply: Option<CachedReply>,
+        ring_max: u32,
+    ) {
         let entry = self
             .entries
             .get_mut(&client)
@@ -137,16 +144,9 @@ impl ClientTable {
         order.remove(&(entry.latest_commit, client));
         order.insert((op, client));
         entry.latest_commit = op;
-    }
-
-    /// Notes an executed request with a number, and its reply.
-    // spec DED-2
-    pub fn record(&mut self, client: ClientId, reply: CachedReply, ring_max: u32) {
-        let entry = self
-            .entries
-            .get_mut(&client)
-            .expect("an active client has an entry");
-        entry.record(reply, ring_max);
+        if let Some(reply) = reply {
+            entry.record(reply, ring_max);
+        }
     }
 
     /// Marks an entry as released.

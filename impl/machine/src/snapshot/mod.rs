@@ -25,7 +25,7 @@
 
 use pawl_vsr::machine::RestoreError;
 use pawl_wire::primitives::{Reader, Wire, WireError};
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use crate::groups::Memberships;
 use crate::machine::PawlMachine;
@@ -84,6 +84,21 @@ fn write_section(out: &mut Vec<u8>, tag: [u8; 4], version: u16, fill: impl FnOnc
     let hash = xxh3_128(&out[start..]);
     out[patch..patch + 8].copy_from_slice(&bytes.to_le_bytes());
     out[patch + 8..start].copy_from_slice(&hash.to_le_bytes());
+}
+
+/// The digest of the machine whose snapshot this is: a hash over the sections' headers, which hold
+/// the hashes of their bodies.
+pub(crate) fn digest(snapshot: &[u8]) -> u128 {
+    let mut hasher = Xxh3::new();
+    let (frame, mut rest) = snapshot.split_at(FRAME_BYTES);
+    hasher.update(frame);
+    while !rest.is_empty() {
+        let (header, bodies) = rest.split_at(SECTION_HEADER_BYTES);
+        hasher.update(header);
+        let length = header[8..16].try_into().expect("the length has 8 bytes");
+        rest = &bodies[u64::from_le_bytes(length) as usize..];
+    }
+    hasher.digest128()
 }
 
 /// Reads a machine. Any bytes give a machine or an error.

@@ -176,7 +176,10 @@ impl Log {
         let restored = PawlMachine::restore(&snapshot).expect("a snapshot can be restored");
         assert!(restored == self.machine, "a restored machine is the same");
         assert!(restored.snapshot() == snapshot, "and has the same snapshot");
-        assert_eq!(restored.digest(), self.machine.digest());
+        assert_eq!(
+            self.machine.snapshot_and_digest(),
+            (snapshot, restored.digest())
+        );
         Said::of(&self.frame)
     }
 

@@ -108,6 +108,7 @@ impl<M: Machine> Replica<M> {
             .durable
             .as_ref()
             .expect("a normal replica's vote is durable");
+        let (snapshot, digest) = self.machine.snapshot_and_digest();
         let header = CheckpointHeader {
             cluster: self.config.cluster,
             replica: self.config.replica,
@@ -115,15 +116,11 @@ impl<M: Machine> Replica<M> {
             id: entry.id,
             timestamp: entry.timestamp,
             view: entry.view,
-            digest: self.machine.digest(),
+            digest,
             replay_from: self.replay_from(op),
             vote: vote.vote().clone(),
         };
-        self.checkpoints.latest = Some(CheckpointDigest {
-            op,
-            digest: header.digest,
-        });
-        let snapshot = self.machine.snapshot();
+        self.checkpoints.latest = Some(CheckpointDigest { op, digest });
         // A checkpoint that still waits is overtaken: the later one makes it useless.
         self.checkpoints.waiting = Some(Waiting { header, snapshot });
         self.write_waiting(effects);
