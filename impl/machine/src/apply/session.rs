@@ -55,8 +55,13 @@ impl PawlMachine {
             return eviction_of(header, EvictionReason::InvalidCredentials);
         };
         let fresh = Registration::of(header, arguments.stamp);
-        match self.known(client, owner, &arguments, header) {
+        let known = self.known(client, owner, &arguments, header);
+        let earlier = LoginContext::parse(context).epoch;
+        let forgotten = earlier.is_some_and(|e| !self.clients.remembers(client, owner, e));
+        match known {
             Known::Foreign => return eviction_of(header, EvictionReason::SessionError),
+            // The client asks for a history that is gone (spec SES-22).
+            _ if forgotten => return eviction_of(header, EvictionReason::NoSession),
             Known::SameRegister => {
                 let registration = self.entry(client).registration;
                 self.clients.rebind(client, registration, header.op());
@@ -78,10 +83,6 @@ impl PawlMachine {
                 self.admit(header, fresh, owner, None, effects);
             }
             Known::Nobody => {
-                // The client asks for a history that is gone (spec SES-22).
-                if LoginContext::parse(context).epoch.is_some() {
-                    return eviction_of(header, EvictionReason::NoSession);
-                }
                 self.admit(header, fresh, owner, None, effects);
             }
         }

@@ -55,6 +55,9 @@ impl Registration {
 pub struct Entry {
     /// The current epoch and how it came about.
     pub registration: Registration,
+    /// The op of the Register that began this history: since then nothing of it was forgotten
+    /// (spec SES-22).
+    pub since: Epoch,
     /// Who registered it (spec SES-8, SES-10).
     pub owner: UserIdentity,
     /// The highest request number that committed; 0: none yet.

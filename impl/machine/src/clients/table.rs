@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pawl_wire::ids::{ClientId, Op, Timestamp};
+use pawl_wire::ids::{ClientId, Epoch, Op, Timestamp};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{CachedReply, Entry, Registration, Tombstone, Tombstones};
@@ -72,6 +72,18 @@ impl ClientTable {
         (since.0.saturating_add(grace_us) <= now.0).then_some(*client)
     }
 
+    /// Whether what this owner did under `earlier`, as this client, is part of what is remembered:
+    /// then every number of it is at most the watermark.
+    // spec SES-22
+    pub fn remembers(&self, client: ClientId, owner: UserIdentity, earlier: Epoch) -> bool {
+        let entry = self.entries.get(&client);
+        let entry = entry.map(|entry| (entry.owner, entry.since, entry.epoch()));
+        let fence = self.tombstones.get(client);
+        let fence = fence.map(|fence| (fence.owner, fence.since, fence.epoch));
+        let history = entry.or(fence);
+        history.is_some_and(|(of, since, epoch)| of == owner && (since..=epoch).contains(&earlier))
+    }
+
     /// Takes the fence of a client down, since it comes back. This is done before a place is made
     /// for it: the tombstone of the one who leaves could push this one out, and its watermark with
     /// it.
@@ -93,6 +105,7 @@ impl ClientTable {
     ) {
         let entry = Entry {
             registration,
+            since: fence.as_ref().map_or(registration.epoch, |f| f.since),
             owner,
             watermark: fence.as_ref().map(|f| f.watermark).unwrap_or_default(),
             watermark_checksum: fence.map(|f| f.watermark_checksum).unwrap_or_default(),
@@ -173,6 +186,7 @@ impl ClientTable {
         let last_reply = entry.ring.back();
         let tombstone = Tombstone {
             epoch: entry.registration.epoch,
+            since: entry.since,
             stamp: entry.registration.stamp,
             owner: entry.owner,
             watermark: entry.watermark,

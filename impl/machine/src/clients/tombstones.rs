@@ -15,6 +15,8 @@ use crate::catalog::UserIdentity;
 pub struct Tombstone {
     /// Its last epoch.
     pub epoch: Epoch,
+    /// The op of the Register that began this history (spec SES-22).
+    pub since: Epoch,
     /// The stamp of the Register that made it.
     pub stamp: u128,
     /// Who registered it.

@@ -1,13 +1,13 @@
 //! Sections CLNT and TOMB: the whole client table (spec DED-14, REC-15).
 //!
-//! CLNT: `[n u32]` n × `[client u128][registration][owner][watermark u64][its checksum u128]`
-//! `[latest commit u64][released u8][released at u64][replies u32]` replies ×
+//! CLNT: `[n u32]` n × `[client u128][registration][since u64][owner][watermark u64]`
+//! `[its checksum u128][latest commit u64][released u8][released at u64][replies u32]` replies ×
 //! `[request u64][checksum u128][kind u8][frame bytes32]`, clients rising.
 //!
 //! registration: `[epoch u64][stamp u128][timestamp u64][view u32][replica u8]`;
 //! owner: `[user u32][created op u64]`.
 //!
-//! TOMB: `[n u32]` n × `[client u128][epoch u64][stamp u128][owner][watermark u64]`
+//! TOMB: `[n u32]` n × `[client u128][epoch u64][since u64][stamp u128][owner][watermark u64]`
 //! `[its checksum u128][reply digest u128][made at u64][by logout u8]`, clients rising.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -25,15 +25,16 @@ use crate::machine::PawlMachine;
 
 const REGISTRATION_BYTES: usize = 8 + 16 + 8 + 4 + 1;
 const OWNER_BYTES: usize = 4 + 8;
-const ENTRY_BYTES_MIN: usize = 16 + REGISTRATION_BYTES + OWNER_BYTES + 8 + 16 + 8 + 1 + 8 + 4;
+const ENTRY_BYTES_MIN: usize = 16 + REGISTRATION_BYTES + 8 + OWNER_BYTES + 8 + 16 + 8 + 1 + 8 + 4;
 const REPLY_BYTES_MIN: usize = 8 + 16 + 1 + 4;
-const TOMBSTONE_BYTES: usize = 16 + 8 + 16 + OWNER_BYTES + 8 + 16 + 16 + 8 + 1;
+const TOMBSTONE_BYTES: usize = 16 + 8 + 8 + 16 + OWNER_BYTES + 8 + 16 + 16 + 8 + 1;
 
 pub(super) fn write_entries(machine: &PawlMachine, out: &mut Vec<u8>) {
     (machine.clients.len() as u32).write(out);
     for (client, entry) in machine.clients.iter() {
         client.0.write(out);
         write_registration(&entry.registration, out);
+        entry.since.0.write(out);
         write_owner(entry.owner, out);
         entry.watermark.0.write(out);
         entry.watermark_checksum.write(out);
@@ -56,6 +57,7 @@ pub(super) fn write_tombstones(machine: &PawlMachine, out: &mut Vec<u8>) {
     for (client, tombstone) in tombstones.iter() {
         client.0.write(out);
         tombstone.epoch.0.write(out);
+        tombstone.since.0.write(out);
         tombstone.stamp.write(out);
         write_owner(tombstone.owner, out);
         tombstone.watermark.0.write(out);
@@ -100,6 +102,9 @@ fn read_entries(
         let client = ClientId(section.read()?);
         section.require(rises(&mut before, client), "clients do not rise")?;
         let registration = read_registration(section)?;
+        let since = Epoch(section.read()?);
+        let in_order = since <= registration.epoch;
+        section.require(in_order, "a history begins after its latest epoch")?;
         let owner = read_owner(section)?;
         let watermark = RequestNumber(section.read()?);
         let watermark_checksum = section.read()?;
@@ -111,6 +116,7 @@ fn read_entries(
         let ring = read_ring(section, watermark, machine.constants.reply_ring)?;
         let entry = Entry {
             registration,
+            since,
             owner,
             watermark,
             watermark_checksum,
@@ -158,6 +164,7 @@ fn read_tombstones(
         section.require(rises(&mut before, client), "clients do not rise")?;
         let tombstone = Tombstone {
             epoch: Epoch(section.read()?),
+            since: Epoch(section.read()?),
             stamp: section.read()?,
             owner: read_owner(section)?,
             watermark: RequestNumber(section.read()?),

@@ -37,7 +37,8 @@ enum Event {
         client: u128,
         user: u32,
         stamp: u128,
-        remembers: bool,
+        /// Which epoch the login's context names.
+        remembers: Option<Which>,
     },
     Request {
         client: u128,
@@ -69,6 +70,8 @@ enum Which {
 #[derive(Clone, Debug)]
 struct NaiveClient {
     epoch: u64,
+    /// Every epoch of this history.
+    history: Vec<u64>,
     stamp: u128,
     user: u32,
     watermark: u64,
@@ -121,7 +124,7 @@ impl Naive {
             .for_each(|(_, client)| self.bury(client, false));
     }
 
-    fn register(&mut self, client: u128, user: u32, stamp: u128, remembers: bool) -> Told {
+    fn register(&mut self, client: u128, user: u32, stamp: u128, named: Option<u64>) -> Told {
         let op = self.op;
         let known = self.clients.get(&client).cloned();
         let logged_out = known
@@ -133,10 +136,14 @@ impl Naive {
         {
             return Told::NotOwner;
         }
-        if known.is_none() && remembers {
+        let mine = known.filter(|known| known.user == user);
+        let history = mine
+            .as_ref()
+            .map_or(Vec::new(), |mine| mine.history.clone());
+        let spans = |e| history.first() <= Some(&e) && Some(&e) <= history.last();
+        if named.is_some_and(|named| !spans(named)) {
             return Told::Evicted;
         }
-        let mine = known.filter(|known| known.user == user);
         if mine.as_ref().is_none_or(|mine| mine.gone.is_some()) {
             self.clients.remove(&client);
             let live = self.clients.iter().filter(|(_, e)| e.gone.is_none());
@@ -154,6 +161,7 @@ impl Naive {
         };
         let entry = NaiveClient {
             epoch,
+            history: [history, vec![epoch]].concat(),
             stamp,
             user,
             watermark: mine.as_ref().map_or(0, |mine| mine.watermark),
@@ -346,9 +354,11 @@ impl Pair {
                 stamp,
                 remembers,
             } => {
-                let context: &[u8] = if remembers { b"pawl/1 epoch=1" } else { b"" };
+                let named = remembers.map(|which| self.epoch(client, which));
+                let context = named.map_or(String::new(), |e| format!("pawl/1 epoch={e}"));
+                let context = context.as_bytes();
                 let said = self.log.register(client, UserId(user), stamp, context);
-                let expected = self.naive.register(client, user, stamp, remembers);
+                let expected = self.naive.register(client, user, stamp, named);
                 if let Told::Epoch(epoch) = expected {
                     self.granted.entry(client).or_default().push(epoch);
                 }
@@ -432,12 +442,12 @@ fn event() -> impl Strategy<Value = Event> {
         client.clone(),
         prop_oneof![4 => Just(0u32), 1 => Just(1)],
         1..4u128,
-        any::<u8>(),
+        prop_oneof![5 => Just(None), 1 => which().prop_map(Some)],
     );
     let request = (client.clone(), which(), 1..7u64, 0..3u128, kind);
     prop_oneof![
-        4 => register.prop_map(|(client, user, stamp, dice)| Event::Register {
-            client, user, stamp, remembers: dice < 40,
+        4 => register.prop_map(|(client, user, stamp, remembers)| Event::Register {
+            client, user, stamp, remembers,
         }),
         8 => request.prop_map(|(client, which, number, checksum, kind)| Event::Request {
             client, which, number, checksum, kind,

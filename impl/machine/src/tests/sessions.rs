@@ -300,20 +300,24 @@ fn a_login_that_asks_for_a_forgotten_history_is_told_so() {
     let mut log = small();
     let session = log.sign_in(1);
     let context = format!("pawl/1 incarnation=2 epoch={}", session.epoch);
-    for client in 2..=5 {
+    let second = log.sign_in(2);
+    for client in 3..=5 {
         log.sign_in(client);
     }
     let said = log.register(1, UserId(0), 900, context.as_bytes());
     assert_eq!(said, Said::Evicted(EvictionReason::NoSession));
     assert_eq!(log.epoch(1), None);
     // A tombstone is left of client 2: its history can be told.
-    assert!(
-        log.register(2, UserId(0), 901, context.as_bytes())
-            .is_done()
-    );
+    let context_of_second = format!("pawl/1 epoch={}", second.epoch);
+    let said = log.register(2, UserId(0), 901, context_of_second.as_bytes());
+    assert!(said.is_done());
     // Other text says nothing.
     assert!(log.register(1, UserId(0), 902, b"my app").is_done());
     assert_eq!(watermark(&log, 1), Some(0));
+    // What began afresh does not go back to what was forgotten.
+    let said = log.register(1, UserId(0), 903, context.as_bytes());
+    assert_eq!(said, Said::Evicted(EvictionReason::NoSession));
+    assert_ne!(log.epoch(1), None, "and nothing changed");
 }
 
 // spec SES-23
