@@ -32,6 +32,8 @@ pub struct Executed {
 /// A reply that is kept.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Kept {
+    /// What the request asked for.
+    pub operation: u8,
     /// The request's checksum.
     pub checksum: Checksum,
     /// The op that made the reply.
@@ -235,7 +237,10 @@ impl Clients {
 
     /// Released entries whose grace is over leave. SES-28.
     pub fn expire(&mut self, constants: &Constants, op: Op, now: Time) {
-        let over = |e: &Registration| e.released.filter(|at| now.0 >= at.0 + constants.grace);
+        let over = |e: &Registration| {
+            e.released
+                .filter(|at| now.0 >= at.0.saturating_add(constants.grace))
+        };
         let mut due: Vec<(Time, Client)> = self
             .table
             .iter()
@@ -294,8 +299,9 @@ fn repeat(entry: &Registration, request: &Request) -> Response {
     let checksum = kept
         .map(|kept| kept.checksum)
         .or(last.map(|last| last.checksum));
-    if checksum.is_some_and(differs) {
-        return Response::Refused(Refusal::NumberReused); // DED-5
+    let other_operation = kept.is_some_and(|kept| kept.operation != request.operation);
+    if other_operation || checksum.is_some_and(differs) {
+        return Response::Refused(Refusal::NumberReused); // DED-5, DED-19
     }
     match kept {
         Some(kept) => Response::Repeat(kept.op), // DED-4
@@ -316,6 +322,7 @@ fn execute_numbered(constants: &Constants, entry: &mut Registration, op: Op, req
         return;
     }
     let kept = Kept {
+        operation: request.operation,
         checksum: request.checksum,
         op,
     };

@@ -88,6 +88,8 @@ pub struct Request {
     pub number: Number,
     /// Checksum of the body, keyed where it holds a secret.
     pub checksum: Checksum,
+    /// What it asks for, as a number.
+    pub operation: u8,
     /// Whether it is a partition write (send, store offset, delete offset).
     pub partition_write: bool,
     /// Whether its reply tells a secret and is not kept.

@@ -117,3 +117,22 @@ fn a_reply_with_a_secret_is_not_kept() {
         refused(Refusal::NumberReused)
     );
 }
+
+/// DED-19
+#[test]
+fn another_operation_under_the_number_is_refused() {
+    let (mut world, epoch) = bound();
+    world.request(1, epoch, 3, 0);
+    assert_eq!(
+        world.produce(1, epoch, 3, 30),
+        refused(Refusal::NumberReused)
+    );
+    let other = Request {
+        operation: 129,
+        ..request(1, epoch, 3, 0)
+    };
+    assert_eq!(
+        world.act(Act::Request(other)),
+        refused(Refusal::NumberReused)
+    );
+}

@@ -100,6 +100,7 @@ impl World {
     /// A partition write.
     pub fn produce(&mut self, client: u128, epoch: Epoch, number: u64, sum: u128) -> Response {
         self.act(Act::Request(Request {
+            operation: 160,
             partition_write: true,
             ..request(client, epoch, number, sum)
         }))
@@ -144,6 +145,7 @@ pub fn request(client: u128, epoch: Epoch, number: u64, sum: u128) -> Request {
         epoch,
         number: Number(number),
         checksum: Checksum(sum),
+        operation: 128,
         partition_write: false,
         secret_reply: false,
         change: None,
