@@ -86,7 +86,8 @@ pub struct Measured {
 /// The limits.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Floor {
-    /// A loopback TCP round trip in which the answering side first writes and flushes a small block.
+    /// A loopback TCP round trip in which the answering side first writes and flushes a small
+    /// block.
     pub round_trip_flush: Measured,
     /// A loopback TCP round trip alone.
     pub round_trip: Measured,

@@ -86,7 +86,8 @@ pub enum OpenError {
     /// The disk failed.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// No copy of the anchor can be read: the directory is not empty, and what it promised is unknown.
+    /// No copy of the anchor can be read: the directory is not empty, and what it promised is
+    /// unknown.
     #[error("no copy of the anchor can be read ({range}): {reason}")]
     AnchorUnreadable {
         /// Where.
@@ -123,7 +124,10 @@ pub enum OpenError {
         file: String,
     },
     /// The index does not hold all messages that the machine holds.
-    #[error("partition {uid}: no batch holds offset {offset}{}", .damage.as_ref().map(|d| format!("; {d} cannot be read")).unwrap_or_default())]
+    #[error(
+        "partition {uid}: no batch holds offset {offset}{}",
+        .damage.as_ref().map(|d| format!("; {d} cannot be read")).unwrap_or_default()
+    )]
     MessagesMissing {
         /// The partition.
         uid: PartitionUid,

@@ -2,7 +2,8 @@
 
 use pawl_wire::ids::ReplicaIndex;
 
-/// Whose data this is. Written when a directory is formatted, compared by the caller at every start.
+/// Whose data this is. Written when a directory is formatted, compared by the caller at every
+/// start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
     /// The cluster.
@@ -16,7 +17,8 @@ pub struct Identity {
 /// Limits of the store. Process configuration: none of them changes what apply computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreOptions {
-    /// Bytes of a log segment, a multiple of 4,096. A batch that does not fit gets a segment of its own.
+    /// Bytes of a log segment, a multiple of 4,096. A batch that does not fit gets a segment of its
+    /// own.
     pub segment_bytes: u32,
     /// Above this the oldest segments of the log are drained.
     pub log_bytes_max: u64,

@@ -1,7 +1,7 @@
 //! Seeded lives of a node on a faulty disk: write, drain, crash, recover, compare, again.
 //!
-//! `cargo test -p pawl-store --test simulation` runs 2,000 seeds. `PAWL_SEEDS=10000` runs that many,
-//! `PAWL_SEED=17` that one alone. What is checked after every crash, by [`Node::open`]:
+//! `cargo test -p pawl-store --test simulation` runs 2,000 seeds. `PAWL_SEEDS=10000` runs that
+//! many, `PAWL_SEED=17` that one alone. What is checked after every crash, by [`Node::open`]:
 //!
 //! 1. every acknowledged op and vote is there; every recovered record is one that was submitted;
 //! 2. replay from the checkpoint gives the machine that the whole log gives;

@@ -2,8 +2,8 @@
 //!
 //! Faults, and what a real disk does to deserve them:
 //!
-//! 1. A power cut loses unflushed writes, per sector of 512 bytes and in any order: each sector of each
-//!    unflushed write survives or not on its own, so that writes are lost, torn and reordered.
+//! 1. A power cut loses unflushed writes, per sector of 512 bytes and in any order: each sector of
+//!    each unflushed write survives or not on its own, so that writes are lost, torn and reordered.
 //! 2. It loses names that were not flushed with their directory: files made, renamed, removed. Each
 //!    change survives or not on its own; only a renamed file never loses both names.
 //! 3. It loses lengths that were not flushed.
@@ -384,14 +384,14 @@ impl FaultyDisk {
         self.state.lock().operations
     }
 
-    /// Plants a fault: flushes of files whose name begins so do nothing; with a slash at the end: of
-    /// directories whose name begins so, at the same depth. `None`: no longer.
+    /// Plants a fault: flushes of files whose name begins so do nothing; with a slash at the end:
+    /// of directories whose name begins so, at the same depth. `None`: no longer.
     pub fn ignore_flushes(&self, prefix: Option<&str>) {
         self.state.lock().flushes_ignored = prefix.map(str::to_owned);
     }
 
-    /// Power fails: what was not flushed survives in part, as the seed says. Files that are open from
-    /// before must not be used any more. The lock is free.
+    /// Power fails: what was not flushed survives in part, as the seed says. Files that are open
+    /// from before must not be used any more. The lock is free.
     pub fn power_cut(&self, seed: u64) {
         let mut state = self.state.lock();
         state.power_cut(seed);

@@ -68,8 +68,8 @@ impl PartitionFiles {
         }
     }
 
-    /// Takes over what recovery found. A file whose header is bad holds nothing; it is removed by the
-    /// next sweep.
+    /// Takes over what recovery found. A file whose header is bad holds nothing; it is removed by
+    /// the next sweep.
     pub fn adopt(&mut self, uid: PartitionUid, scan: &PartitionScan) {
         let files = scan.files.iter().map(|file| {
             let state = FileState {
@@ -223,8 +223,8 @@ impl PartitionFiles {
         Ok(())
     }
 
-    /// Removes files that no live batch is in, and directories of dropped partitions. The older kept
-    /// checkpoint covers their death: until then the index remembers it.
+    /// Removes files that no live batch is in, and directories of dropped partitions. The older
+    /// kept checkpoint covers their death: until then the index remembers it.
     pub fn sweep(&mut self, shared: &Shared, index: &IndexSet) -> Result<u32, DrainError> {
         let mut removed = 0;
         let uids: Vec<PartitionUid> = self.partitions.keys().copied().collect();

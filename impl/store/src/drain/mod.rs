@@ -6,8 +6,8 @@
 //!    files: copies that the next start verifies, or cuts.
 //! 2. Files, then directories, are flushed: both copies are good; either serves.
 //! 3. The index is told the new places.
-//! 4. The anchor's log start moves behind the segment, and is flushed: the segment is no longer part
-//!    of the log; the next start takes it as a spare (spec REC-18, REC-26).
+//! 4. The anchor's log start moves behind the segment, and is flushed: the segment is no longer
+//!    part of the log; the next start takes it as a spare (spec REC-18, REC-26).
 //! 5. The file is a spare, from which the preparer makes a segment with a new number.
 
 pub(crate) mod files;

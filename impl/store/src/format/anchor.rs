@@ -1,8 +1,8 @@
 //! The anchor: the small root record of a data directory.
 //!
-//! The file has four slots of a block each. Anchor `n` is written to slots `2 (n mod 2)` and the one
-//! behind it, in one write and one flush; the other two keep anchor `n - 1`. The newest valid slot
-//! counts.
+//! The file has four slots of a block each. Anchor `n` is written to slots `2 (n mod 2)` and the
+//! one behind it, in one write and one flush; the other two keep anchor `n - 1`. The newest valid
+//! slot counts.
 //!
 //! | off | bytes | field |
 //! | --- | --- | --- |

@@ -199,8 +199,8 @@ pub struct BatchFrame {
     pub kind: BatchKind,
 }
 
-/// Appends the region of a batch to `out`; returns its header. Bodies follow in the order of records,
-/// without gaps.
+/// Appends the region of a batch to `out`; returns its header. Bodies follow in the order of
+/// records, without gaps.
 pub fn encode_region(
     frame: &BatchFrame,
     records: &[WriteRecord],
@@ -268,7 +268,8 @@ fn encode_record(record: &WriteRecord, position: u64, out: &mut BytesMut) {
 }
 
 impl BatchHeader {
-    /// The header as it stands, unverified but for magic and bounds: enough to know how much to read.
+    /// The header as it stands, unverified but for magic and bounds: enough to know how much to
+    /// read.
     pub fn peek(bytes: &[u8]) -> Result<BatchHeader, Unreadable> {
         let header: BatchHeader = read_pod(bytes)?;
         if header.magic != BATCH_MAGIC {
@@ -329,7 +330,8 @@ impl Region {
     }
 
     fn decode_table(header: BatchHeader, mut rest: &[u8]) -> Result<Region, Unreadable> {
-        // The counts were compared with the region's length: these are allocations by bytes at hand.
+        // The counts were compared with the region's length: these are allocations by bytes at
+        // hand.
         let mut records = Vec::with_capacity(header.record_count as usize);
         let mut position = u64::from(header.region_bytes);
         for index in 0..u64::from(header.record_count) {
@@ -366,7 +368,8 @@ impl Region {
         ops.map(EntryHeader::op).max().unwrap_or(Op(0))
     }
 
-    /// The record at this index with its body, taken from the bytes of the whole batch and verified.
+    /// The record at this index with its body, taken from the bytes of the whole batch and
+    /// verified.
     pub fn record(&self, index: usize, batch: &Bytes) -> Result<Record, Unreadable> {
         let record = &self.records[index];
         let from = record.position as usize;

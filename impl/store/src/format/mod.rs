@@ -1,5 +1,5 @@
-//! Byte layouts of everything in a data directory. `spec/layouts.md` lists them; each module's table
-//! is the authority. Little endian; reserved bytes are zero and refused when not.
+//! Byte layouts of everything in a data directory. `spec/layouts.md` lists them; each module's
+//! table is the authority. Little endian; reserved bytes are zero and refused when not.
 
 pub mod anchor;
 pub mod batch;

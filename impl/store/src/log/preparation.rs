@@ -22,8 +22,8 @@ use crate::record::SegmentId;
 /// Segments that are kept ready: the next one and the reserve.
 pub(crate) const READY_SEGMENTS: usize = 2;
 
-/// Zeros are written in pieces of this size, each with its own flush, so that a batch that waits for
-/// the same file waits briefly.
+/// Zeros are written in pieces of this size, each with its own flush, so that a batch that waits
+/// for the same file waits briefly.
 pub(crate) const ZERO_PIECE_BYTES: u64 = 512 << 10;
 
 static ZEROS: [u8; ZERO_PIECE_BYTES as usize] = [0; ZERO_PIECE_BYTES as usize];

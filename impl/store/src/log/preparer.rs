@@ -33,9 +33,9 @@ impl Preparer {
         }
     }
 
-    /// Makes segments ready until there are two, and writes zeros ahead unless the log is under bulk
-    /// load. A full disk is a state ([`crate::Status::disk_full`]) and not an error; each call tries
-    /// again. After an error the process must stop.
+    /// Makes segments ready until there are two, and writes zeros ahead unless the log is under
+    /// bulk load. A full disk is a state ([`crate::Status::disk_full`]) and not an error; each call
+    /// tries again. After an error the process must stop.
     pub fn tick(&mut self) -> Result<Prepared, DiskError> {
         if self.shared.poisoned() {
             return Ok(Prepared::default());

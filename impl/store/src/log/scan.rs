@@ -1,4 +1,5 @@
-//! Reads batches from segments. Believes nothing before its checksum, its place and its chain agree.
+//! Reads batches from segments. Believes nothing before its checksum, its place and its chain
+//! agree.
 
 use std::sync::Arc;
 

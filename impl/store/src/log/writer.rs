@@ -79,8 +79,8 @@ impl LogWriter {
     /// Writes records, in the order of their lsn, and outcomes as one batch (more than one only
     /// where segments or limits demand it). Nothing is durable before [`LogWriter::flush`] returns.
     ///
-    /// `outcomes` are of produces applied since the last write; with this write they are complete up
-    /// to `applied`. Places are appended to `placed` for every entry, in order.
+    /// `outcomes` are of produces applied since the last write; with this write they are complete
+    /// up to `applied`. Places are appended to `placed` for every entry, in order.
     ///
     /// After [`WriteError::NoSpace`] nothing was written and the call may be repeated as it was.
     /// After any other error the process must stop.
@@ -349,8 +349,8 @@ impl LogWriter {
         Ok(())
     }
 
-    /// The parts of a batch, in order: region and small bodies from the staging buffer, large bodies
-    /// as they are, zeros up to a whole block.
+    /// The parts of a batch, in order: region and small bodies from the staging buffer, large
+    /// bodies as they are, zeros up to a whole block.
     fn gather(&mut self, header: &BatchHeader, records: &[WriteRecord]) -> Vec<Bytes> {
         let limit = self.shared.options.copy_bytes_max as usize;
         let mut parts = Vec::new();

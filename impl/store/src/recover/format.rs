@@ -33,8 +33,8 @@ impl EmptyDirectory {
         &self.directory.findings
     }
 
-    /// Formats the directory. `nonce` is random and secret: it keys the checksums of the log, so that
-    /// no message can hold bytes that look like a batch of this log.
+    /// Formats the directory. `nonce` is random and secret: it keys the checksums of the log, so
+    /// that no message can hold bytes that look like a batch of this log.
     pub fn format(self, identity: Identity, nonce: u64) -> Result<Recovery, OpenError> {
         let EmptyDirectory {
             mut directory,

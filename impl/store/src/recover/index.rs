@@ -1,8 +1,8 @@
 //! Rebuilds the indexes of all partitions as of a checkpoint (spec REC-22, REC-23).
 //!
-//! What is known of a batch comes from a sidecar (whole), from a partition file (whole), or from the
-//! log: the entry says where it is, an outcome in a later batch says which offset apply gave it. An
-//! entry without an outcome was refused by apply, or another entry took its op.
+//! What is known of a batch comes from a sidecar (whole), from a partition file (whole), or from
+//! the log: the entry says where it is, an outcome in a later batch says which offset apply gave
+//! it. An entry without an outcome was refused by apply, or another entry took its op.
 
 use std::collections::BTreeMap;
 

@@ -134,8 +134,8 @@ impl std::fmt::Display for Finding {
 pub struct Recovery {
     /// Whose data it is.
     pub identity: Identity,
-    /// For `Replica::restart`: the checkpoint, and every record of the log after it, verified, bodies
-    /// included. Neither checkpoint nor records: the genesis was never durable.
+    /// For `Replica::restart`: the checkpoint, and every record of the log after it, verified,
+    /// bodies included. Neither checkpoint nor records: the genesis was never durable.
     pub recovered: Recovered,
     /// Where the bodies of the recovered entries are, in the order of the records.
     pub placed: Vec<Placed>,

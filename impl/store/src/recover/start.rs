@@ -1,9 +1,9 @@
 //! From what was read to an open store.
 //!
-//! [`recover`] only reads. [`Starter::start`] checks the index against the machine, and then changes
-//! the directory, in an order that may be interrupted anywhere (spec REC-11): what is cut is copied
-//! aside first; what was read is flushed before anyone relies on it, since after a kill it need not be
-//! on stable storage.
+//! [`recover`] only reads. [`Starter::start`] checks the index against the machine, and then
+//! changes the directory, in an order that may be interrupted anywhere (spec REC-11): what is cut
+//! is copied aside first; what was read is flushed before anyone relies on it, since after a kill
+//! it need not be on stable storage.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -317,8 +317,8 @@ impl Starter {
         flush_directory(disk, names::CUT)
     }
 
-    /// Rewrites damaged first blocks of the segments that are replayed, and gives the segment that is
-    /// written on its full length.
+    /// Rewrites damaged first blocks of the segments that are replayed, and gives the segment that
+    /// is written on its full length.
     fn mend_segments(&mut self, findings: &mut Vec<Finding>) -> Result<(), OpenError> {
         let replay = self.anchor.newest.replay.segment;
         for (segment, info) in self.segments.range_mut(replay..) {
@@ -376,8 +376,8 @@ impl Starter {
         }
         flush_directory(disk, names::SNAPSHOTS)?;
         if self.anchor_repair {
-            // Twice: both pairs of slots. The pair that holds the anchor in force comes last, so that
-            // a crash in between leaves it.
+            // Twice: both pairs of slots. The pair that holds the anchor in force comes last, so
+            // that a crash in between leaves it.
             for _ in 0..2 {
                 self.anchor.sequence += 1;
                 write_anchor(&self.anchor_file, &self.anchor)?;
@@ -437,9 +437,9 @@ impl Starter {
         Ok(())
     }
 
-    /// Segments behind the log's end are ready if they are whole and follow without a gap. Others are
-    /// removed, those below its start too: a rename that a crash interrupted may have left one file
-    /// under two names, and it must not be written under both.
+    /// Segments behind the log's end are ready if they are whole and follow without a gap. Others
+    /// are removed, those below its start too: a rename that a crash interrupted may have left one
+    /// file under two names, and it must not be written under both.
     fn settle_segments(&self) -> Result<Ready, OpenError> {
         let disk = &self.directory.disk;
         let mut ready = Ready {

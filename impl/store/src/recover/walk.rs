@@ -183,7 +183,8 @@ impl Walker<'_> {
             at = end;
         }
         if at.position > limit {
-            // An older checkpoint than the sidecar: only the anchor knows what stands at its position.
+            // An older checkpoint than the sidecar: only the anchor knows what stands at its
+            // position.
             (at, _) = self.scan(file, first, limit)?;
             return Ok((at, Unreadable::Chain));
         }

@@ -290,7 +290,8 @@ impl Node {
         index.applied(Op(op));
     }
 
-    /// Appends an entry: it is in the truth from now on, and lost if the node crashes before a write.
+    /// Appends an entry: it is in the truth from now on, and lost if the node crashes before a
+    /// write.
     pub fn submit(&mut self, truth: &mut Truth, kind: EntryKind, arguments: [u8; 64], body: Bytes) {
         let previous = truth.entries.last();
         let mut header = EntryHeader::new(kind);
