@@ -100,27 +100,39 @@ impl Group {
     }
 
     /// Members above the fair share give their highest partitions, the richest first, until the
-    /// newcomer has a fair share.
+    /// newcomer has a fair share. Takes time in proportion to the partitions of the topic.
     fn take_surplus(&mut self, newcomer: u32) {
-        let share = self.owners.len() / self.members.len();
-        let mut owned: BTreeMap<u32, usize> = self.members.keys().map(|slot| (*slot, 0)).collect();
-        for owner in self.owners.iter().flatten() {
-            *owned.get_mut(owner).expect("invariant 2") += 1;
+        let share = (self.owners.len() / self.members.len()).max(1);
+        let mut owned: BTreeMap<u32, Vec<usize>> = self
+            .members
+            .keys()
+            .map(|slot| (*slot, Vec::new()))
+            .collect();
+        for (partition, owner) in self.owners.iter().enumerate() {
+            let slot = owner.expect("what was free went to the newcomer");
+            let partitions = owned.get_mut(&slot).expect("invariant 2");
+            partitions.push(partition);
         }
-        while owned[&newcomer] < share.max(1) {
-            let givers = owned.iter().filter(|(slot, _)| **slot != newcomer);
-            let richest = givers.max_by_key(|(slot, count)| (**count, u32::MAX - **slot));
-            let Some((giver, count)) = richest.map(|(slot, count)| (*slot, *count)) else {
+        let mut held = owned
+            .remove(&newcomer)
+            .expect("the newcomer is a member")
+            .len();
+        while held < share {
+            let richest = owned
+                .iter_mut()
+                .max_by_key(|(slot, partitions)| (partitions.len(), u32::MAX - **slot));
+            let Some((_, partitions)) = richest else {
                 return;
             };
-            // Nobody has more than one, or more than the newcomer would have: nothing to even out.
-            if count <= share.max(1) {
+            // Nobody has more than the newcomer would have: nothing to even out.
+            if partitions.len() <= share {
                 return;
             }
-            let highest = self.owners.iter().rposition(|owner| *owner == Some(giver));
-            self.owners[highest.expect("the giver owns some")] = Some(newcomer);
-            *owned.get_mut(&giver).expect("a giver is a member") -= 1;
-            *owned.get_mut(&newcomer).expect("the newcomer is a member") += 1;
+            let highest = partitions
+                .pop()
+                .expect("the richest has more than its share");
+            self.owners[highest] = Some(newcomer);
+            held += 1;
         }
     }
 

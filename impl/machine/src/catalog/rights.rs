@@ -11,7 +11,7 @@
 //! | [`Action::ManageStream`] | g.manage_streams, s.manage_stream |
 //! | [`Action::ListTopics`] | as read stream, and manage_topics read_topics of g. and s. |
 //! | [`Action::ReadTopic`] | as list topics, t.manage_topic t.read_topic |
-//! | [`Action::CreateTopic`] | manage_streams manage_topics of g., manage_stream manage_topics of s. |
+//! | [`Action::CreateTopic`] | g.manage_streams g.manage_topics, s.manage_stream s.manage_topics |
 //! | [`Action::ManageTopic`] | as create topic, t.manage_topic |
 //! | [`Action::Poll`] | as read topic, poll_messages of g., s. and t. |
 //! | [`Action::Send`] | as manage topic, send_messages of g., s. and t. |

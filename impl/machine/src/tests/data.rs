@@ -2,13 +2,12 @@
 
 use pawl_wire::commands::messages::SendReply;
 use pawl_wire::commands::partitions::DeleteSegments;
-use pawl_wire::commands::streams::{DeleteStream, PurgeStream};
-use pawl_wire::commands::topics::{DeleteTopic, PurgeTopic};
+use pawl_wire::commands::streams::PurgeStream;
+use pawl_wire::commands::topics::PurgeTopic;
 use pawl_wire::entry_arguments::{OffsetArguments, SendMessagesArguments};
 use pawl_wire::ids::{PartitionId, PartitionUid, StreamId, TopicId};
 use pawl_wire::options::Tlv;
 use pawl_wire::primitives::{ConsumerKind, Identifier};
-use proptest::prelude::*;
 
 use super::catalog::Root;
 use super::*;
@@ -16,7 +15,7 @@ use crate::offsets::OffsetKey;
 use crate::query::Totals;
 
 /// A send to a partition.
-fn send(session: Session, uid: PartitionUid, number: u64, messages: u32) -> EntryHeader {
+pub(super) fn send(session: Session, uid: PartitionUid, number: u64, messages: u32) -> EntryHeader {
     let arguments = SendMessagesArguments {
         partition_uid: uid,
         message_count: messages,
@@ -33,7 +32,7 @@ fn send(session: Session, uid: PartitionUid, number: u64, messages: u32) -> Entr
     }
 }
 
-fn key(uid: PartitionUid, consumer: u32) -> OffsetKey {
+pub(super) fn key(uid: PartitionUid, consumer: u32) -> OffsetKey {
     OffsetKey {
         partition: uid,
         kind: ConsumerKind::Plain,
@@ -41,7 +40,12 @@ fn key(uid: PartitionUid, consumer: u32) -> OffsetKey {
     }
 }
 
-fn offset(session: Session, kind: EntryKind, key: OffsetKey, offset: u64) -> EntryHeader {
+pub(super) fn offset(
+    session: Session,
+    kind: EntryKind,
+    key: OffsetKey,
+    offset: u64,
+) -> EntryHeader {
     let arguments = OffsetArguments {
         partition_uid: key.partition,
         stream: StreamId(0),
@@ -331,84 +335,4 @@ fn deleting_segments_moves_the_start_and_never_the_end() {
     assert_eq!(base_offset(&said), 25_000);
     assert!(root.ask(EntryKind::DeleteSegments, &delete).is_done());
     assert!(root.log.effects.is_empty(), "only the open segment is left");
-}
-
-#[derive(Clone, Debug)]
-enum Step {
-    Send(usize, u32),
-    Store(usize, u32, u64),
-    PurgeTopic(u32, u32),
-    PurgeStream(u32),
-    DeleteTopic(u32, u32),
-    DeleteStream(u32),
-    CreateTopic(u32),
-    CreateStream,
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let id = || 0..3u32;
-    prop_oneof![
-        6 => (any::<usize>(), 1..20u32).prop_map(|(p, n)| Step::Send(p, n)),
-        2 => (any::<usize>(), 0..3u32, 0..30u64).prop_map(|(p, c, o)| Step::Store(p, c, o)),
-        1 => (id(), id()).prop_map(|(s, t)| Step::PurgeTopic(s, t)),
-        1 => id().prop_map(Step::PurgeStream),
-        1 => (id(), id()).prop_map(|(s, t)| Step::DeleteTopic(s, t)),
-        1 => id().prop_map(Step::DeleteStream),
-        3 => id().prop_map(Step::CreateTopic),
-        2 => Just(Step::CreateStream),
-    ]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    // Known faults 10.4 and 3.7: the harness recounts after every op and restores a snapshot.
-    #[test]
-    fn any_order_of_changes_keeps_counts_and_snapshots_true(
-        steps in prop::collection::vec(step(), 0..60)
-    ) {
-        let mut root = Root::new();
-        let session = root.session;
-        let mut next = 0;
-        for step in steps {
-            let uids: Vec<_> = root.log.machine.partitions.iter().map(|(uid, _)| uid).collect();
-            let pick = |index: usize| uids.get(index % uids.len().max(1)).copied();
-            let id = Identifier::Numeric;
-            next += 1;
-            match step {
-                Step::Send(index, messages) => {
-                    if let Some(uid) = pick(index) {
-                        let said = root.log.apply(send(session, uid, 1, messages), b"");
-                        prop_assert!(said.is_done());
-                    }
-                }
-                Step::Store(index, consumer, to) => {
-                    if let Some(uid) = pick(index) {
-                        let key = key(uid, consumer);
-                        root.log.apply(offset(session, EntryKind::StoreOffset, key, to), b"");
-                    }
-                }
-                Step::PurgeTopic(stream, topic) => {
-                    let body = PurgeTopic { stream: id(stream), topic: id(topic) };
-                    root.ask(EntryKind::PurgeTopic, &body);
-                }
-                Step::PurgeStream(stream) => {
-                    root.ask(EntryKind::PurgeStream, &PurgeStream { stream: id(stream) });
-                }
-                Step::DeleteTopic(stream, topic) => {
-                    let body = DeleteTopic { stream: id(stream), topic: id(topic) };
-                    root.ask(EntryKind::DeleteTopic, &body);
-                }
-                Step::DeleteStream(stream) => {
-                    root.ask(EntryKind::DeleteStream, &DeleteStream { stream: id(stream) });
-                }
-                Step::CreateTopic(stream) => {
-                    root.create_topic(stream, &format!("t{next}"), next % 4);
-                }
-                Step::CreateStream => {
-                    root.create_stream(&format!("s{next}"));
-                }
-            }
-        }
-    }
 }

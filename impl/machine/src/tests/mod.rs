@@ -25,6 +25,8 @@ mod admission;
 mod catalog;
 mod data;
 mod dedup;
+mod groups;
+mod lives;
 mod reference;
 mod rights;
 mod sessions;
