@@ -1,3 +1,3 @@
-//! The Pawl node.
+//! The program `pawl`.
 
 fn main() {}
