@@ -5,4 +5,9 @@
 
 pub mod cli;
 pub mod config;
+pub mod inbox;
 pub mod limits;
+pub mod logging;
+pub mod memory;
+pub mod shard;
+pub mod tail;

@@ -9,7 +9,7 @@ pub const FRAME_BYTES_CEILING: u64 = 256 << 20;
 
 /// Bytes that a shard reads at once. One buffer per shard serves all its connections: a connection
 /// that waits owns no buffer.
-pub const SHARD_SCRATCH_BYTES: usize = 256 << 10;
+pub const SHARD_SCRATCH_BYTES: usize = 64 << 10;
 
 /// A frame up to this size is kept on its own; a larger one is read into a pooled buffer and its
 /// bytes are taken from `memory.request_bytes_max` first. When that is used up the connection is not
@@ -59,6 +59,9 @@ pub const POLL_BYTES_MAX: u64 = 32 << 20;
 
 /// Batches that one poll gathers at most.
 pub const POLL_BATCHES_MAX: usize = 4_096;
+
+/// Ops over which the tail cache reaches at most; the oldest leave.
+pub const TAIL_OPS_MAX: usize = 256 << 10;
 
 /// How long a graceful stop waits for requests in flight.
 pub const STOP_GRACE: Duration = Duration::from_millis(2_500);
