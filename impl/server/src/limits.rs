@@ -58,13 +58,19 @@ pub const POLL_MESSAGES_MAX: u32 = 1 << 20;
 pub const POLL_BYTES_MAX: u64 = 32 << 20;
 
 /// Batches that one poll gathers at most.
-pub const POLL_BATCHES_MAX: usize = 4_096;
+pub const POLL_BATCHES_MAX: usize = 65_536;
 
 /// Ops over which the tail cache reaches at most; the oldest leave.
 pub const TAIL_OPS_MAX: usize = 256 << 10;
 
 /// How long a graceful stop waits for requests in flight.
 pub const STOP_GRACE: Duration = Duration::from_millis(2_500);
+
+/// Name of the roster of a node alone; tools compare it.
+pub const ROSTER_NAME: &str = "single-node";
+
+/// Name of a node alone in its roster; tools compare it.
+pub const NODE_NAME: &str = "iggy-node";
 
 const _: () = assert!(FRAME_SMALL_BYTES * 2 <= SHARD_SCRATCH_BYTES);
 const _: () = assert!(BODY_UNSIGNED_BYTES < FRAME_SMALL_BYTES);

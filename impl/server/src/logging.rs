@@ -1,5 +1,7 @@
 //! Logs: one event per line, with fields, on standard error.
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::EnvFilter;
 
 /// Starts logging at `level` (`RUST_LOG` wins). A second call has no effect.
@@ -11,6 +13,7 @@ pub fn start(level: &str) {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_target(false)
+        .with_ansi(std::io::stderr().is_terminal())
         .try_init();
     if started.is_err() {
         tracing::debug!("logging was started before");

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use load::address;
 pub use load::{ConfigError, Environment, Loaded, Overrides, load};
 pub use runtime_file::{BoundAddresses, write_runtime_file};
 pub use values::{ByteCount, CpuAllocation, Span, parse_bytes, parse_span};
@@ -179,7 +180,7 @@ pub struct Sharding {
 }
 
 /// `[system.encryption]`
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Encryption {
     /// Whether data is encrypted at rest; not served by this release.
@@ -321,7 +322,7 @@ impl Default for System {
             runtime: Runtime::default(),
             logging: Logging::default(),
             sharding: Sharding::default(),
-            encryption: Encryption { enabled: false },
+            encryption: Encryption::default(),
         }
     }
 }
@@ -348,12 +349,6 @@ impl Default for Sharding {
             cpu_allocation: CpuAllocation::All,
             pin_cores: true,
         }
-    }
-}
-
-impl Default for Encryption {
-    fn default() -> Encryption {
-        Encryption { enabled: false }
     }
 }
 

@@ -160,8 +160,8 @@ impl fmt::Display for Span {
         let us = self.0.as_micros();
         match us {
             0 => write!(f, "0"),
-            _ if us % 1_000_000 == 0 => write!(f, "{} s", us / 1_000_000),
-            _ if us % 1_000 == 0 => write!(f, "{} ms", us / 1_000),
+            _ if us.is_multiple_of(1_000_000) => write!(f, "{} s", us / 1_000_000),
+            _ if us.is_multiple_of(1_000) => write!(f, "{} ms", us / 1_000),
             _ => write!(f, "{us} us"),
         }
     }
