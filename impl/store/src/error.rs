@@ -124,17 +124,14 @@ pub enum OpenError {
         file: String,
     },
     /// The index does not hold all messages that the machine holds.
-    #[error(
-        "partition {uid}: no batch holds offset {offset}{}",
-        .damage.as_ref().map(|d| format!("; {d} cannot be read")).unwrap_or_default()
-    )]
+    #[error("partition {uid}: no batch holds offset {offset}; {range} should")]
     MessagesMissing {
         /// The partition.
         uid: PartitionUid,
         /// The first offset that no batch holds.
         offset: u64,
-        /// Damage found in the partition's files.
-        damage: Option<FileRange>,
+        /// Damage in the partition's files; if there is none, where they end.
+        range: FileRange,
     },
 }
 

@@ -443,6 +443,19 @@ impl FaultyDisk {
         };
     }
 
+    /// Flips one bit of a file, durably.
+    pub fn flip(&self, name: &str, bit: usize) {
+        let mut state = self.state.lock();
+        if let Ok(inode) = state.file(name) {
+            let inode = &mut state.inodes[inode];
+            for content in [&mut inode.now, &mut inode.durable] {
+                if let Some(byte) = content.get_mut(bit / 8) {
+                    *byte ^= 1 << (bit % 8);
+                }
+            }
+        }
+    }
+
     /// Removes a file, durably.
     pub fn forget(&self, name: &str) {
         let mut state = self.state.lock();

@@ -12,8 +12,8 @@ use crate::format::names;
 use crate::format::{BLOCK_BYTES, LogPosition};
 use crate::record::SegmentId;
 
-/// Bytes that a search reads at once.
-const SEARCH_BYTES: u64 = 1 << 20;
+/// Bytes that a survey reads at once.
+const SURVEY_BYTES: u64 = 1 << 20;
 
 /// A segment's file, as recovery reads it.
 #[derive(Clone, Debug)]
@@ -27,7 +27,16 @@ pub(crate) struct SegmentFile {
 /// What stands at a place of the log: a value, or why it is not one; the disk may fail besides.
 pub(crate) type Read<T> = Result<Result<T, Unreadable>, DiskError>;
 
-/// A batch of this log that stands where it says, found by a search.
+/// What stands behind a position of a segment.
+#[derive(Clone, Debug)]
+pub(crate) struct Survey {
+    /// Valid batches of this segment.
+    pub batches: Vec<FoundBatch>,
+    /// The end of the last block that is not all zero; what a cut has left of a block counts.
+    pub nonzero_end: u64,
+}
+
+/// A batch of this log that stands where it says.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FoundBatch {
     pub segment: SegmentId,
@@ -91,52 +100,46 @@ impl SegmentFile {
         Ok(Ok((region, bytes)))
     }
 
-    /// Valid batches behind `from`, in whatever order they came there.
-    pub fn search(&self, from: u64) -> Result<Vec<FoundBatch>, DiskError> {
-        let mut found = Vec::new();
-        for position in self.blocks_with_magic(from)? {
+    /// What stands behind `from`: batches, in whatever order they came there, and where it ends.
+    pub fn survey(&self, from: u64) -> Result<Survey, DiskError> {
+        let mut survey = Survey {
+            batches: Vec::new(),
+            nonzero_end: from,
+        };
+        let mut positions = Vec::new();
+        self.each_block(from, |position, block| {
+            if block.iter().any(|byte| *byte != 0) {
+                survey.nonzero_end = position + block.len() as u64;
+            }
+            if block.len() == BLOCK_BYTES && self.begins_batch(position, block) {
+                positions.push(position);
+            }
+        })?;
+        for position in positions {
             if let Ok(region) = self.region(position)? {
-                found.push(FoundBatch {
+                survey.batches.push(FoundBatch {
                     segment: self.segment,
                     header: region.header,
                 });
             }
         }
-        Ok(found)
+        Ok(survey)
     }
 
-    /// Positions of blocks that begin like a batch of this very place.
-    fn blocks_with_magic(&self, from: u64) -> Result<Vec<u64>, DiskError> {
-        let mut positions = Vec::new();
-        self.each_block(from, |position, block| {
-            let header: BatchHeader = bytemuck::pod_read_unaligned(&block[..BATCH_HEADER_BYTES]);
-            let here = (header.segment, header.position) == (self.segment.0, position);
-            if header.magic == BATCH_MAGIC && here {
-                positions.push(position);
-            }
-        })?;
-        Ok(positions)
-    }
-
-    /// The end of the last block behind `from` that is not all zero; `from` if there is none.
-    pub fn end_of_nonzero(&self, from: u64) -> Result<u64, DiskError> {
-        let mut end = from;
-        self.each_block(from, |position, block| {
-            if block.iter().any(|byte| *byte != 0) {
-                end = position + BLOCK_BYTES as u64;
-            }
-        })?;
-        Ok(end)
+    /// Whether a block begins like a batch of this very place.
+    fn begins_batch(&self, position: u64, block: &[u8]) -> bool {
+        let header: BatchHeader = bytemuck::pod_read_unaligned(&block[..BATCH_HEADER_BYTES]);
+        let here = (header.segment, header.position) == (self.segment.0, position);
+        header.magic == BATCH_MAGIC && here
     }
 
     fn each_block(&self, from: u64, mut visit: impl FnMut(u64, &[u8])) -> Result<(), DiskError> {
-        let whole = self.file_bytes - self.file_bytes % BLOCK_BYTES as u64;
         let mut position = from;
-        while position < whole {
-            let bytes = self.read(position, SEARCH_BYTES.min(whole - position))?;
-            for block in bytes.chunks_exact(BLOCK_BYTES) {
+        while position < self.file_bytes {
+            let bytes = self.read(position, SURVEY_BYTES.min(self.file_bytes - position))?;
+            for block in bytes.chunks(BLOCK_BYTES) {
                 visit(position, block);
-                position += BLOCK_BYTES as u64;
+                position += block.len() as u64;
             }
         }
         Ok(())

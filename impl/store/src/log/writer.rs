@@ -92,6 +92,9 @@ impl LogWriter {
         placed: &mut Vec<Placed>,
     ) -> Result<(), WriteError> {
         let records = self.accept(records)?;
+        if records.is_empty() && outcomes.is_empty() && applied <= self.outcomes_op {
+            return Ok(());
+        }
         let mut chunks = self.plan(&records, outcomes.len());
         self.grow_empty(&mut chunks)?;
         self.make_room(&chunks)?;

@@ -127,8 +127,8 @@ pub(crate) fn reconcile(
                 && entry.op > bounds.op_floor
                 && entry.end_offset() > bounds.first_offset
         });
-        let damage = scan.and_then(PartitionScan::damage);
-        fill(&set, bounds, wanted, damage)?;
+        let looked_at = || PartitionScan::looked_at(scan, bounds.uid);
+        fill(&set, bounds, wanted, looked_at)?;
     }
     set.applied(checkpoint);
     Ok(set)
@@ -138,7 +138,7 @@ fn fill(
     set: &IndexSet,
     bounds: &PartitionBounds,
     batches: impl Iterator<Item = BatchEntry>,
-    damage: Option<FileRange>,
+    looked_at: impl FnOnce() -> FileRange,
 ) -> Result<(), OpenError> {
     let handle = set.create(bounds.uid);
     let mut index = handle.write();
@@ -160,7 +160,7 @@ fn fill(
         false => Err(OpenError::MessagesMissing {
             uid: bounds.uid,
             offset: next,
-            damage,
+            range: looked_at(),
         }),
     }
 }

@@ -56,9 +56,25 @@ impl PartitionScan {
             .flat_map(|file| file.entries.iter().copied())
     }
 
-    /// The first bytes that could not be read.
-    pub fn damage(&self) -> Option<FileRange> {
-        self.files.iter().find_map(PartitionFile::damage)
+    /// Where a batch should be that is nowhere: the first bytes that could not be read, or the end of
+    /// the newest file.
+    pub fn looked_at(scan: Option<&PartitionScan>, uid: PartitionUid) -> FileRange {
+        let files = scan.map_or(&[][..], |scan| &scan.files);
+        if let Some(damage) = files.iter().find_map(PartitionFile::damage) {
+            return damage;
+        }
+        match files.last() {
+            Some(file) => FileRange {
+                file: file.name.clone(),
+                from: file.tail,
+                to: file.tail,
+            },
+            None => FileRange {
+                file: names::partition(uid),
+                from: 0,
+                to: 0,
+            },
+        }
     }
 }
 

@@ -317,11 +317,9 @@ impl Starter {
         flush_directory(disk, names::CUT)
     }
 
-    /// Rewrites damaged first blocks of the segments that are replayed, and gives the segment that
-    /// is written on its full length.
+    /// Rewrites damaged first blocks, and gives the segment that is written on its full length.
     fn mend_segments(&mut self, findings: &mut Vec<Finding>) -> Result<(), OpenError> {
-        let replay = self.anchor.newest.replay.segment;
-        for (segment, info) in self.segments.range_mut(replay..) {
+        for (segment, info) in &mut self.segments {
             let name = names::segment(SegmentId(*segment));
             let least = u64::from(self.options.segment_bytes);
             if info.end.is_none() && info.file_bytes < least.max(self.end.position) {
@@ -346,6 +344,7 @@ impl Starter {
             info.file
                 .write_at(&[Bytes::from(header.encode())], 0)
                 .map_err(DiskError::of("write", &name))?;
+            info.file.flush().map_err(DiskError::of("flush", &name))?;
             let range = FileRange {
                 file: name,
                 from: 0,

@@ -19,7 +19,7 @@ use crate::format::batch::{BatchHeader, Region};
 use crate::format::segment::SegmentHeader;
 use crate::format::sidecar::{Sidecar, SidecarOf};
 use crate::format::{BLOCK_BYTES, LogPosition, checksum_low, names};
-use crate::log::scan::{FoundBatch, SegmentFile};
+use crate::log::scan::{FoundBatch, SegmentFile, Survey};
 use crate::log::shared::{SegmentInfo, Span};
 use crate::record::{Place, PlaceFile, Placed, SegmentId};
 
@@ -272,7 +272,7 @@ impl Walker<'_> {
     /// From a bad batch to the next good one, or to the end of the segment.
     fn bad_range(&self, at: LogPosition) -> Result<FileRange, OpenError> {
         let file = self.file(at.segment())?;
-        let found = file.search(at.position)?;
+        let found = file.survey(at.position)?.batches;
         let next = found
             .iter()
             .map(|b| b.header.position)
@@ -356,10 +356,17 @@ impl Walker<'_> {
         at: LogPosition,
         reason: Unreadable,
     ) -> Result<(), OpenError> {
-        let mut later = file.search(at.position)?;
+        let here = file.survey(at.position)?;
+        let mut behind = Vec::new();
         for file in self.files.range(at.segment + 1..).map(|(_, file)| file) {
-            later.extend(file.search(BLOCK_BYTES as u64)?);
+            behind.push((file.clone(), file.survey(BLOCK_BYTES as u64)?));
         }
+        let mut later = here.batches.clone();
+        later.extend(
+            behind
+                .iter()
+                .flat_map(|(_, survey)| survey.batches.iter().copied()),
+        );
         later.retain(|batch| batch.header.number > at.number);
         let vouches = |batch: &&FoundBatch| batch.header.vouched >= at.number;
         if let Some(batch) = later.iter().find(vouches) {
@@ -367,53 +374,68 @@ impl Walker<'_> {
             for segment in between.map(SegmentId) {
                 self.file(segment)?;
             }
+            let bad = self.bad_position(at, &later);
             return Err(OpenError::LogFaulty {
-                range: self.bad_range(at)?,
+                range: self.bad_range(bad)?,
                 reason,
             });
         }
-        self.note_torn(file, at, &later)
-    }
-
-    fn note_torn(
-        &mut self,
-        file: &SegmentFile,
-        at: LogPosition,
-        later: &[FoundBatch],
-    ) -> Result<(), OpenError> {
-        let mut to = at.position;
-        for batch in later {
-            match batch.segment == file.segment {
-                true => to = to.max(batch.header.end().position),
-                false if self.log.torn.segments.last() != Some(&batch.segment) => {
-                    self.log.torn.segments.push(batch.segment);
-                }
-                false => {}
+        if let Some(to) = self.torn_end(file, at, &here)? {
+            self.log.torn.to = Some(to);
+            self.note_torn(file, (at.position, to));
+        }
+        for (file, survey) in behind {
+            let begin = LogPosition {
+                segment: file.segment.0,
+                ..at.in_next_segment()
+            };
+            if let Some(to) = self.torn_end(&file, begin, &survey)? {
+                self.log.torn.segments.push(file.segment);
+                self.note_torn(&file, (begin.position, to));
             }
         }
-        to = to.max(self.torn_batch_end(file, &at)?);
-        if !self.recycled(file)? {
-            to = to.max(file.end_of_nonzero(at.position)?);
-        }
-        if to > at.position {
-            self.log.torn.to = Some(to);
-            self.log.findings.push(Finding::TornTail {
-                range: FileRange {
-                    file: file.name(),
-                    from: at.position,
-                    to,
-                },
-            });
-        }
-        for segment in self.log.torn.segments.clone() {
-            let range = FileRange {
-                file: names::segment(segment),
-                from: BLOCK_BYTES as u64,
-                to: self.file(segment)?.file_bytes,
-            };
-            self.log.findings.push(Finding::TornTail { range });
-        }
         Ok(())
+    }
+
+    fn note_torn(&mut self, file: &SegmentFile, (from, to): (u64, u64)) {
+        let range = FileRange {
+            file: file.name(),
+            from,
+            to,
+        };
+        self.log.findings.push(Finding::TornTail { range });
+    }
+
+    /// Where the batch that must continue the log at `at` stood: there, or, where nothing of the log
+    /// follows in that segment, at the beginning of the next, unless a later batch stands there.
+    fn bad_position(&self, at: LogPosition, later: &[FoundBatch]) -> LogPosition {
+        let next = at.in_next_segment();
+        let follows_here = later.iter().any(|batch| batch.segment == at.segment());
+        let begins_next = later
+            .iter()
+            .any(|batch| batch.segment == next.segment() && batch.header.position == next.position);
+        match follows_here || begins_next {
+            true => at,
+            false => next,
+        }
+    }
+
+    /// Where bytes of this log end that stand at or behind `at` and are not part of it; `None`: there
+    /// are none. In a recycled segment other bytes are nobody's.
+    fn torn_end(
+        &self,
+        file: &SegmentFile,
+        at: LogPosition,
+        survey: &Survey,
+    ) -> Result<Option<u64>, OpenError> {
+        let mut to = self.torn_batch_end(file, &at)?;
+        for batch in &survey.batches {
+            to = to.max(batch.header.end().position);
+        }
+        if !self.recycled(file)? {
+            to = to.max(survey.nonzero_end);
+        }
+        Ok((to > at.position).then_some(to))
     }
 
     /// Where the batch at `at` says that it ends, if what is there of it is a batch of this place.

@@ -1,6 +1,7 @@
 //! A small machine, a node that drives the store as the server does, and the truth to compare with.
 #![allow(dead_code, unused_imports, reason = "each test uses its part")]
 
+pub mod fixture;
 pub mod machine;
 pub mod node;
 pub mod truth;
