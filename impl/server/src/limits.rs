@@ -72,6 +72,10 @@ pub const ROSTER_NAME: &str = "single-node";
 /// Name of a node alone in its roster; tools compare it.
 pub const NODE_NAME: &str = "iggy-node";
 
+/// Sessions of the process before this one that are released in one batch at a start.
+pub const RELEASES_AT_ONCE: usize = 256;
+
+const _: () = assert!(RELEASES_AT_ONCE <= pawl_vsr::config::PIPELINE_OPS_MAX as usize);
 const _: () = assert!(FRAME_SMALL_BYTES * 2 <= SHARD_SCRATCH_BYTES);
 const _: () = assert!(BODY_UNSIGNED_BYTES < FRAME_SMALL_BYTES);
 const _: () = assert!(WAL_INLINE_BYTES_MAX < WAL_BATCH_BYTES_MAX);

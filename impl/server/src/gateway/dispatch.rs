@@ -91,6 +91,7 @@ impl Connection {
             Serving::Metadata => self.metadata_write(request, command, binding).await,
             Serving::Send => self.send(request, binding).await,
             Serving::Poll => self.poll(request, binding).await,
+            Serving::Groups => self.group_read(request, command, binding).await,
             Serving::Offsets => self.offsets(request, command, binding).await,
             Serving::Logout => self.logout(header, binding).await,
             Serving::NotYet => self.not_served(header),
@@ -167,6 +168,7 @@ enum Serving {
     Send,
     Poll,
     Offsets,
+    Groups,
     Logout,
     NotYet,
 }
@@ -181,16 +183,17 @@ fn serving(command: CommandCode) -> Serving {
         AttachConsumerSession | GetPollRoute | GetOffsetRoute => Serving::System,
         GetStream | GetStreams | GetTopic | GetTopics => Serving::Catalog,
         CreateStream | DeleteStream | UpdateStream | PurgeStream | CreateTopic | DeleteTopic
-        | UpdateTopic | PurgeTopic | CreatePartitions | DeletePartitions => Serving::Metadata,
+        | UpdateTopic | PurgeTopic | CreatePartitions | DeletePartitions | CreateGroup
+        | DeleteGroup | JoinGroup | LeaveGroup => Serving::Metadata,
         SendMessages => Serving::Send,
         PollMessages | PollOnPrimary => Serving::Poll,
         GetOffset | StoreOffset | DeleteOffset => Serving::Offsets,
+        GetGroup | GetGroups | SyncGroup => Serving::Groups,
         Logout => Serving::Logout,
         LoginRegister | LoginRegisterWithToken => Serving::NotYet,
         GetSnapshot | FlushUnsaved | GetUser | GetUsers | CreateUser | DeleteUser | UpdateUser
         | UpdatePermissions | ChangePassword | GetTokens | CreateToken | DeleteToken
-        | DeleteSegments | GetGroup | GetGroups | CreateGroup | DeleteGroup | JoinGroup
-        | LeaveGroup | SyncGroup => Serving::NotYet,
+        | DeleteSegments => Serving::NotYet,
     }
 }
 

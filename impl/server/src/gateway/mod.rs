@@ -4,6 +4,7 @@ pub mod answer;
 pub mod connection;
 mod dispatch;
 pub mod frames;
+mod groups;
 mod login;
 mod poll;
 mod read;

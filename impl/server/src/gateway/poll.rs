@@ -12,7 +12,9 @@ use pawl_vsr::Outcome;
 use pawl_wire::batch::{
     BATCH_HEADER_BYTES, BatchError, BatchHeader, Stamp, frame_checksums, slice_batch,
 };
-use pawl_wire::commands::messages::{POLL_HEAD_BYTES, PollMessages, poll_reply_head};
+use pawl_wire::commands::messages::{
+    PARTITION_RESYNC, POLL_HEAD_BYTES, PollMessages, poll_reply_head,
+};
 use pawl_wire::entry::EntryKind;
 use pawl_wire::error_code::ErrorCode;
 use pawl_wire::headers::{HEADER_BYTES, RequestHeader};
@@ -23,6 +25,7 @@ use pawl_wire::reply::Answer;
 use super::answer::{Answered, Pieces};
 use super::connection::Connection;
 use super::frames::Request;
+use super::groups::{ConsumerKey, Standing};
 use super::target::Target;
 use super::write::{offset_arguments_of, proposal};
 use crate::clients::Binding;
@@ -68,6 +71,19 @@ struct Records {
     last: Option<u64>,
 }
 
+impl Records {
+    /// No records, with room for what stands in front of them.
+    fn none() -> Records {
+        let mut pieces = Pieces::default();
+        pieces.copy(&[0; FRONT_BYTES]);
+        Records {
+            pieces,
+            messages: 0,
+            last: None,
+        }
+    }
+}
+
 impl Connection {
     /// Returns messages, and stores the offset of the last one when asked to.
     pub(super) async fn poll(&self, request: &Request, binding: &Binding) -> Answered {
@@ -75,14 +91,24 @@ impl Connection {
         let Ok(poll) = PollMessages::decode(&request.body) else {
             return self.denied(header, ErrorCode::InvalidCommand);
         };
-        // Groups come later; a poll for one must not look like an empty partition (spec ANS-15).
-        let Some(consumer) = poll.consumer.plain_key() else {
-            return self.denied(header, ErrorCode::FeatureUnavailable);
-        };
         let partition = poll.partition.0.unwrap_or(0);
         let target = match self.target(binding, poll.stream, poll.topic, partition, Action::Poll) {
             Ok(target) => target,
             Err(code) => return self.denied(header, code),
+        };
+        let consumer = match self.consumer_standing(binding, &poll.consumer, &target) {
+            None => return self.denied(header, ErrorCode::ConsumerGroupIdNotFound),
+            // A member picks its partition itself, from what the group gave it.
+            Some(standing)
+                if standing.key().kind == ConsumerKind::Group && poll.partition.0.is_none() =>
+            {
+                return self.denied(header, ErrorCode::InvalidIdentifier);
+            }
+            // The caller's assignment is stale: it reads the new one and polls again.
+            Some(Standing::NotOwner(_)) => {
+                return self.poll_answer(header, PARTITION_RESYNC, 0, Records::none());
+            }
+            Some(Standing::Entitled(key)) => key,
         };
         let stored = match poll.strategy {
             PollingStrategy::Next => self.stored_offset(&target, consumer).await,
@@ -106,11 +132,11 @@ impl Connection {
         self.poll_answer(header, partition, start.current, records)
     }
 
-    async fn stored_offset(&self, target: &Target, consumer: u32) -> Option<u64> {
+    async fn stored_offset(&self, target: &Target, consumer: ConsumerKey) -> Option<u64> {
         let key = OffsetKey {
             partition: target.uid,
-            kind: ConsumerKind::Plain,
-            consumer,
+            kind: consumer.kind,
+            consumer: consumer.key,
         };
         self.shard.ask(move |machine| machine.offset(key)).await
     }
@@ -176,9 +202,11 @@ impl Connection {
         let mut cached = Vec::with_capacity(parts.len());
         node.tail
             .get(parts.iter().map(|part| part.entry.op), &mut cached);
-        let mut pieces = Pieces::default();
-        pieces.copy(&[0; FRONT_BYTES]);
-        let mut messages = 0;
+        let Records {
+            mut pieces,
+            mut messages,
+            ..
+        } = Records::none();
         for (part, body) in parts.iter().zip(cached) {
             let body = match body {
                 Some(body) => {
@@ -214,7 +242,7 @@ impl Connection {
         request: &RequestHeader,
         binding: &Binding,
         target: &Target,
-        consumer: u32,
+        consumer: ConsumerKey,
         last: u64,
     ) -> Result<(), Answered> {
         let mut header = proposal(EntryKind::StoreOffset, request, binding);

@@ -8,9 +8,9 @@ use pawl_wire::commands::messages::{PollMessages, RouteReply};
 use pawl_wire::commands::offsets::GetOffsetRoute;
 use pawl_wire::commands::session::AttachConsumerSession;
 use pawl_wire::commands::system::{
-    ClientDetails, ClientInfo, ClusterMetadataReply, DescribeOptions, DescribeOptionsReply,
-    GetClient, Node, NodeRole, NodeStatus, OptionDescription, OptionScope, StatsReply, Transport,
-    USER_ID_NONE,
+    ClientDetails, ClientGroup, ClientInfo, ClusterMetadataReply, DescribeOptions,
+    DescribeOptionsReply, GetClient, Node, NodeRole, NodeStatus, OptionDescription, OptionScope,
+    StatsReply, Transport, USER_ID_NONE,
 };
 use pawl_wire::error_code::ErrorCode;
 use pawl_wire::headers::RequestHeader;
@@ -21,6 +21,7 @@ use pawl_wire::topic_options::TopicOption;
 use super::answer::Answered;
 use super::connection::Connection;
 use super::frames::Request;
+use super::groups::Standing;
 use super::target::permit;
 use crate::clients::{Binding, ClientView};
 use crate::host::{Host, Process};
@@ -38,9 +39,9 @@ impl Connection {
         let header = &request.header;
         let answered = match command {
             CommandCode::GetStats => self.stats(header, binding).await,
-            CommandCode::GetMe => self.me(header),
-            CommandCode::GetClient => self.client(request, binding),
-            CommandCode::GetClients => self.clients(header, binding),
+            CommandCode::GetMe => self.me(header).await,
+            CommandCode::GetClient => self.client(request, binding).await,
+            CommandCode::GetClients => self.clients(header, binding).await,
             CommandCode::GetClusterMetadata => Ok(self.roster(header)),
             CommandCode::DescribeOptions => self.describe_options(request),
             CommandCode::AttachConsumerSession => self.attach(request, binding).await,
@@ -69,44 +70,66 @@ impl Connection {
         Ok(Answered::Frame(self.reply_to(header).success(&reply)))
     }
 
-    fn me(&self, header: &RequestHeader) -> Result<Answered, ErrorCode> {
+    async fn me(&self, header: &RequestHeader) -> Result<Answered, ErrorCode> {
         let number = self.registration.number();
         let view = self.shard.node.clients.get(number);
         let view = view.ok_or(ErrorCode::ClientNotFound)?;
-        Ok(self.client_details(header, &view))
+        Ok(self.client_details(header, &view).await)
     }
 
-    fn client(&self, request: &Request, binding: &Binding) -> Result<Answered, ErrorCode> {
+    async fn client(&self, request: &Request, binding: &Binding) -> Result<Answered, ErrorCode> {
         self.permit_servers(binding)?;
         let get = GetClient::decode(&request.body).map_err(|_| ErrorCode::InvalidCommand)?;
         Ok(match self.shard.node.clients.get(get.client_id) {
-            Some(view) => self.client_details(&request.header, &view),
+            Some(view) => self.client_details(&request.header, &view).await,
             None => self.empty(&request.header),
         })
     }
 
-    fn clients(&self, header: &RequestHeader, binding: &Binding) -> Result<Answered, ErrorCode> {
+    async fn clients(
+        &self,
+        header: &RequestHeader,
+        binding: &Binding,
+    ) -> Result<Answered, ErrorCode> {
         self.permit_servers(binding)?;
         let views = self.shard.node.clients.list();
         let addresses: Vec<String> = views.iter().map(|view| view.address.to_string()).collect();
-        let infos = views.iter().zip(&addresses);
-        let infos = ToEnd(
-            infos
-                .map(|(view, address)| client_info(view, address))
-                .collect(),
-        );
+        let clients: Vec<Option<ClientId>> = views.iter().map(|view| view.client).collect();
+        let groups = self
+            .shard
+            .ask(move |machine| {
+                let groups = |client| machine.memberships().of(client).count() as u32;
+                let counts = clients.into_iter().map(|client| client.map_or(0, groups));
+                counts.collect::<Vec<u32>>()
+            })
+            .await;
+        let infos = views.iter().zip(&addresses).zip(groups);
+        let infos = infos.map(|((view, address), groups)| client_info(view, address, groups));
+        let infos = ToEnd(infos.collect());
         Ok(Answered::Frame(self.reply_to(header).success(&infos)))
     }
 
-    fn client_details(&self, header: &RequestHeader, view: &ClientView) -> Answered {
+    async fn client_details(&self, header: &RequestHeader, view: &ClientView) -> Answered {
         let address = view.address.to_string();
-        let info = client_info(view, &address);
+        let client = view.client;
+        let consumer_groups = self.shard.ask(move |machine| {
+            let keys = client.map(|client| machine.memberships().of(client));
+            let groups = keys.into_iter().flatten();
+            let groups = groups.map(|(stream, topic, group)| ClientGroup {
+                stream: stream.0,
+                topic: topic.0,
+                group,
+            });
+            groups.collect::<Vec<ClientGroup>>()
+        });
+        let consumer_groups = consumer_groups.await;
+        let info = client_info(view, &address, consumer_groups.len() as u32);
         let details = ClientDetails {
             client_id: info.client_id,
             user_id: info.user_id,
             transport: info.transport,
             address: info.address,
-            consumer_groups: Vec::new(),
+            consumer_groups,
         };
         Answered::Frame(self.reply_to(header).success(&details))
     }
@@ -193,11 +216,15 @@ impl Connection {
             let get = GetOffsetRoute::decode(&request.body).map_err(malformed)?;
             (get.consumer, get.stream, get.topic, get.partition)
         };
-        if consumer.plain_key().is_none() {
-            return Err(ErrorCode::FeatureUnavailable);
-        }
         let partition = partition.0.unwrap_or(0);
-        self.target(who, stream, topic, partition, Action::Poll)?;
+        let target = self.target(who, stream, topic, partition, Action::Poll)?;
+        match self.consumer_standing(who, &consumer, &target) {
+            None => return Err(ErrorCode::ConsumerGroupIdNotFound),
+            Some(Standing::NotOwner(_)) => {
+                return Err(ErrorCode::ConsumerGroupPartitionNotOwned);
+            }
+            Some(Standing::Entitled(_)) => {}
+        }
         let node = &self.shard.node;
         let ip = node.addresses.tcp.ip().to_string();
         let reply = RouteReply {
@@ -212,13 +239,13 @@ impl Connection {
     }
 }
 
-fn client_info<'a>(view: &ClientView, address: &'a str) -> ClientInfo<'a> {
+fn client_info<'a>(view: &ClientView, address: &'a str, groups: u32) -> ClientInfo<'a> {
     ClientInfo {
         client_id: view.number,
         user_id: view.user.map_or(USER_ID_NONE, |user| user.0),
         transport: Transport::Tcp,
         address: Text32(address),
-        consumer_groups_count: 0,
+        consumer_groups_count: groups,
     }
 }
 

@@ -12,11 +12,12 @@ use pawl_wire::entry_arguments::OffsetArguments;
 use pawl_wire::error_code::ErrorCode;
 use pawl_wire::headers::RequestHeader;
 use pawl_wire::operation::Operation;
-use pawl_wire::primitives::{Consumer, ConsumerKind, Identifier, Wire};
+use pawl_wire::primitives::{Consumer, Identifier, Wire};
 
 use super::answer::Answered;
 use super::connection::Connection;
 use super::frames::Request;
+use super::groups::ConsumerKey;
 use super::target::Target;
 use crate::clients::Binding;
 
@@ -64,14 +65,14 @@ impl Connection {
             Ok(target) => target,
             Err(code) => return self.denied(header, code),
         };
-        // There are no groups yet, and so no offset of one.
-        let Some(consumer) = get.consumer.plain_key() else {
+        // Anybody may read a group's progress; a group that is missing has none.
+        let Some(standing) = self.consumer_standing(binding, &get.consumer, &target) else {
             return self.empty(header);
         };
         let key = OffsetKey {
             partition: target.uid,
-            kind: ConsumerKind::Plain,
-            consumer,
+            kind: standing.key().kind,
+            consumer: standing.key().key,
         };
         let found = self
             .shard
@@ -139,14 +140,13 @@ impl Connection {
         consumer: &Consumer<'_>,
         (stream, topic, partition): (Identifier<'_>, Identifier<'_>, Option<u32>),
     ) -> Result<OffsetArguments, ErrorCode> {
-        let Some(consumer_key) = consumer.plain_key() else {
-            return Err(ErrorCode::FeatureUnavailable);
-        };
         let Some(partition) = partition else {
             return Err(ErrorCode::ResourceNotFound);
         };
         let target = self.target(binding, stream, topic, partition, Action::Poll)?;
-        Ok(offset_arguments_of(&target, consumer_key, 0))
+        let standing = self.consumer_standing(binding, consumer, &target);
+        let standing = standing.ok_or(ErrorCode::ConsumerGroupIdNotFound)?;
+        Ok(offset_arguments_of(&target, standing.key(), 0))
     }
 
     /// Proposes an entry and turns its outcome into the answer.
@@ -212,10 +212,10 @@ pub(super) fn proposal(kind: EntryKind, request: &RequestHeader, binding: &Bindi
     header
 }
 
-/// The arguments of an offset write for a plain consumer.
+/// The arguments of an offset write.
 pub(super) fn offset_arguments_of(
     target: &Target,
-    consumer_key: u32,
+    consumer: ConsumerKey,
     offset: u64,
 ) -> OffsetArguments {
     OffsetArguments {
@@ -223,8 +223,8 @@ pub(super) fn offset_arguments_of(
         stream: target.stream,
         topic: target.topic,
         partition: target.partition,
-        consumer_kind: ConsumerKind::Plain,
-        consumer_key,
+        consumer_kind: consumer.kind,
+        consumer_key: consumer.key,
         offset,
     }
 }

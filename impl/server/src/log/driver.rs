@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use bytes::Bytes;
 use pawl_machine::{Catalog, Effect as MachineEffect, PawlMachine};
 use pawl_store::{CheckpointError, LogWriter, Status, WriteError};
 use pawl_vsr::{
     Effect, Effects, Fatal, Input, LogSpace, NotAccepted, Outcome, Record, Refusal, Replica,
     Request, Ticket, Timer,
 };
-use pawl_wire::entry::{ENTRY_HEADER_BYTES, EntryKind};
+use pawl_wire::entry::{ENTRY_HEADER_BYTES, EntryHeader, EntryKind};
 use pawl_wire::ids::{Lsn, Op};
 
 use super::batch::{Batch, WalThread, Written};
@@ -22,9 +23,12 @@ use super::index::Indexer;
 use super::keeper::{Checkpoint, Keeper};
 use super::submission::{LogInbox, Submission};
 use crate::clients::Clients;
-use crate::limits::{WAL_BATCH_BYTES_MAX, WAL_BATCH_RECORDS_MAX, WAL_INLINE_BYTES_MAX};
+use crate::limits::{
+    RELEASES_AT_ONCE, WAL_BATCH_BYTES_MAX, WAL_BATCH_RECORDS_MAX, WAL_INLINE_BYTES_MAX,
+};
 use crate::metrics::{Metrics, ReasonLabels};
 use crate::shard::answers::{Answer, Outbox, TICKET_NOBODY, shard_of};
+use crate::shard::now;
 
 /// Length of a tick of the replica's timers.
 const TICK: Duration = Duration::from_millis(10);
@@ -131,8 +135,35 @@ impl LogDriver {
 }
 
 impl LogDriver {
-    /// Makes the replica's start durable, before anybody is served.
+    /// Makes the replica's start durable, and releases the sessions whose connections ended with
+    /// the process before this one, before anybody is served.
+    // spec SES-36
     pub fn settle(&mut self) -> Result<(), LogFailure> {
+        self.settle_writes()?;
+        let clients = self.parts.replica.machine().clients().iter();
+        let left: Vec<_> = clients
+            .filter(|(_, entry)| entry.released_at.is_none())
+            .map(|(client, entry)| (client, entry.epoch()))
+            .collect();
+        for some in left.chunks(RELEASES_AT_ONCE) {
+            for (client, epoch) in some {
+                let mut header = EntryHeader::new(EntryKind::Release);
+                header.client = client.0;
+                header.epoch = epoch.0;
+                self.step(Input::Request(Request {
+                    ticket: TICKET_NOBODY,
+                    header,
+                    body: Bytes::new(),
+                    now: now(),
+                }));
+            }
+            self.settle_writes()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what was gathered, until nothing is left.
+    fn settle_writes(&mut self) -> Result<(), LogFailure> {
         while !self.gathered.is_empty() && self.failure.is_none() {
             let Some(writer) = self.writer.take() else {
                 break;
@@ -505,8 +536,6 @@ fn record_bytes(record: &Record) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use pawl_wire::entry::EntryHeader;
-
     use super::*;
 
     #[test]
