@@ -228,7 +228,9 @@ impl Node {
         // A panic there has been reported by the thread itself.
         let _ = self.log.join();
         let drainer = self.keeper.join();
-        drop(self.http);
+        if let Some(http) = self.http {
+            http.stop();
+        }
         match end {
             LogEnd::Failed(failure) => NodeEnd::Failed(failure),
             LogEnd::Stopped(writer) => match writer.close() {

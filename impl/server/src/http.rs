@@ -5,6 +5,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread::JoinHandle;
 
 use axum::Router;
 use axum::extract::State;
@@ -63,17 +64,25 @@ pub struct Pages {
     pub metrics_path: Option<String>,
 }
 
-/// The running listener. It ends when this is dropped.
+/// The running listener.
 #[derive(Debug)]
 pub struct HttpServer {
     address: SocketAddr,
-    _stop: oneshot::Sender<()>,
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
 }
 
 impl HttpServer {
     /// Where it really listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Ends it. When this returns nothing of the pages is held any more.
+    pub fn stop(self) {
+        // It may have ended by itself.
+        let _ = self.stop.send(());
+        let _ = self.thread.join();
     }
 }
 
@@ -87,7 +96,7 @@ pub fn serve(listener: std::net::TcpListener, pages: Pages) -> std::io::Result<H
         .enable_time()
         .build()?;
     let router = router(pages);
-    std::thread::Builder::new()
+    let thread = std::thread::Builder::new()
         .name("http".to_owned())
         .spawn(move || {
             runtime.block_on(async move {
@@ -108,7 +117,8 @@ pub fn serve(listener: std::net::TcpListener, pages: Pages) -> std::io::Result<H
         })?;
     Ok(HttpServer {
         address,
-        _stop: stop,
+        stop,
+        thread,
     })
 }
 
@@ -187,5 +197,6 @@ mod tests {
         assert!(fetch("/nothing").starts_with("HTTP/1.1 404"));
         phase.set(Phase::Stopping);
         assert!(fetch("/ready").starts_with("HTTP/1.1 503"));
+        server.stop();
     }
 }

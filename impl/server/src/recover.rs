@@ -8,8 +8,8 @@ use pawl_machine::genesis::{ClusterSecret, Genesis, GenesisError};
 use pawl_machine::limits::{ClusterConstants, ConstantMismatch};
 use pawl_machine::{Effect, PawlMachine};
 use pawl_store::{
-    Disk, Identity, OpenError, Opened, PartitionBounds, Place, Placed, RealDisk, Recovery, Store,
-    StoreOptions,
+    Disk, Finding, Identity, OpenError, Opened, PartitionBounds, Place, Placed, RealDisk, Recovery,
+    Store, StoreOptions,
 };
 use pawl_vsr::machine::{Machine, RestoreError};
 use pawl_vsr::{Effects, Record, Replica, RestartError};
@@ -80,6 +80,7 @@ pub fn recover(
     default_root: bool,
     disk: Option<Arc<dyn Disk>>,
 ) -> Result<Recovered, RecoverError> {
+    let own_folder = config.system.runtime.path.as_str();
     let disk = match disk {
         Some(disk) => disk,
         None => {
@@ -108,9 +109,10 @@ pub fn recover(
     }
     // The genesis was never durable: nothing was ever acknowledged from here.
     if recovery.recovered.checkpoint.is_none() && recovery.recovered.records.is_empty() {
-        return format(recovery, root_credentials(environment, default_root)?);
+        let root = root_credentials(environment, default_root)?;
+        return format(recovery, root, own_folder);
     }
-    restart(recovery)
+    restart(recovery, own_folder)
 }
 
 fn vsr_config(cluster: u128) -> pawl_vsr::Config {
@@ -123,7 +125,11 @@ fn vsr_config(cluster: u128) -> pawl_vsr::Config {
 }
 
 /// Begins a new log: op 1 makes the first user.
-fn format(recovery: Recovery, root: RootCredentials) -> Result<Recovered, RecoverError> {
+fn format(
+    recovery: Recovery,
+    root: RootCredentials,
+    own_folder: &str,
+) -> Result<Recovered, RecoverError> {
     let secret = ClusterSecret(rand::rng().random());
     let genesis = Genesis {
         constants: ClusterConstants::default(),
@@ -137,7 +143,7 @@ fn format(recovery: Recovery, root: RootCredentials) -> Result<Recovered, Recove
     let machine = PawlMachine::new();
     let replica = Replica::format(config, machine, genesis, now(), &mut effects)
         .map_err(RestartError::Config)?;
-    let store = start_store(recovery, &[])?;
+    let store = start_store(recovery, &[], own_folder)?;
     Ok(Recovered {
         store,
         replica,
@@ -149,7 +155,7 @@ fn format(recovery: Recovery, root: RootCredentials) -> Result<Recovered, Recove
 }
 
 /// Goes on with the log that is there.
-fn restart(mut recovery: Recovery) -> Result<Recovered, RecoverError> {
+fn restart(mut recovery: Recovery, own_folder: &str) -> Result<Recovered, RecoverError> {
     let mut found = std::mem::take(&mut recovery.recovered);
     let machine = restore_checkpoint(&found)?;
     let bounds = partition_bounds(&machine);
@@ -167,7 +173,7 @@ fn restart(mut recovery: Recovery) -> Result<Recovered, RecoverError> {
         }
     }
     let config = vsr_config(recovery.identity.cluster);
-    let store = start_store(recovery, &bounds)?;
+    let store = start_store(recovery, &bounds, own_folder)?;
     let mut effects = Effects::new();
     let replica = Replica::restart(config, PawlMachine::new(), found, &mut effects)?;
     let secret = *replica.machine().secret();
@@ -233,10 +239,16 @@ fn produce_places(found: &pawl_vsr::Recovered, placed: &[Placed], after: Op) -> 
     places.into_iter().collect()
 }
 
-fn start_store(recovery: Recovery, bounds: &[PartitionBounds]) -> Result<Store, RecoverError> {
+fn start_store(
+    recovery: Recovery,
+    bounds: &[PartitionBounds],
+    own_folder: &str,
+) -> Result<Store, RecoverError> {
     let mut findings = recovery.findings;
     let store = recovery.starter.start(bounds, &mut findings)?;
-    for finding in &findings {
+    let own =
+        |finding: &Finding| matches!(finding, Finding::Ignored { name } if name == own_folder);
+    for finding in findings.iter().filter(|finding| !own(finding)) {
         tracing::warn!(?finding, "found in the data directory");
     }
     Ok(store)

@@ -59,10 +59,11 @@ impl Connection {
                 PasswordForm::Wrong => {}
             }
         }
-        // Tokens cannot be created yet, so that none is valid.
-        match (body.token.is_some(), body.password.is_some()) {
-            (true, _) => Answered::Evicted(EvictionReason::InvalidToken),
-            (false, true) => Answered::Evicted(EvictionReason::InvalidCredentials),
+        // Tokens cannot be created yet, so that none is valid. A body that fits both forms is one
+        // with an empty password.
+        match (body.password.is_some(), body.token.is_some()) {
+            (true, _) => Answered::Evicted(EvictionReason::InvalidCredentials),
+            (false, true) => Answered::Evicted(EvictionReason::InvalidToken),
             (false, false) => malformed,
         }
     }
