@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use pawl_wire::command::CommandCode;
@@ -28,6 +29,9 @@ const KILL_AT_START_PERCENT: u64 = 35;
 
 /// The longest that a node lives which is killed while it starts.
 const START_LIFE_MS_MAX: u64 = 80;
+
+/// How often, in percent, the time until a kill begins before the clients have signed in.
+const KILL_IN_SIGN_IN_PERCENT: u64 = 25;
 
 /// How often the progress is drawn during load.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
@@ -198,15 +202,25 @@ impl Run<'_> {
     /// One life under load, ended by SIGKILL at a random instant.
     fn life(&mut self) -> Result<(), Vec<Violation>> {
         let load = Duration::from_millis(self.random.octaves(5, self.options.load_ms_max));
+        let in_sign_in = self.random.percent(KILL_IN_SIGN_IN_PERCENT);
         let (node, address) = self.start()?;
         let killed = AtomicBool::new(false);
+        let (signed_in, all_signed_in) = mpsc::channel();
         let (progress, ledger) = (self.progress, &self.ledger);
         let workers = &mut self.workers;
         let (ended, results) = std::thread::scope(|scope| {
             let threads: Vec<_> = workers
                 .iter_mut()
-                .map(|worker| scope.spawn(|| worker.load(address, &killed)))
+                .map(|worker| {
+                    let signed_in = signed_in.clone();
+                    scope.spawn(|| worker.load(address, &killed, signed_in))
+                })
                 .collect();
+            drop(signed_in);
+            if !in_sign_in {
+                // It ends when every worker has signed in, or has found something.
+                let _ = all_signed_in.recv();
+            }
             let end = Instant::now() + load;
             while let Some(left) = end.checked_duration_since(Instant::now()) {
                 progress(&format!(

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use pawl_wire::error_code::ErrorCode;
@@ -85,11 +86,17 @@ impl Worker {
         }
     }
 
-    /// Signs in and writes until the node dies.
-    pub fn load(&mut self, address: SocketAddr, killed: &AtomicBool) -> Result<(), Violation> {
+    /// Signs in and writes until the node dies. `signed_in` is dropped when it is signed in.
+    pub fn load(
+        &mut self,
+        address: SocketAddr,
+        killed: &AtomicBool,
+        signed_in: Sender<()>,
+    ) -> Result<(), Violation> {
         let Some(mut session) = self.sign_in(address, killed)? else {
             return Ok(());
         };
+        drop(signed_in);
         if self.open.is_some() {
             self.counters.retried += 1;
         }

@@ -6,6 +6,7 @@ use clap::Parser;
 use pawl_server::boot::{Node, NodeEnd, Start, StartError, greeting};
 use pawl_server::cli::{Cli, Command, StartArgs};
 use pawl_server::config::{Environment, Loaded, load};
+use pawl_server::signals::Signals;
 use pawl_server::{EXIT_DISK_FAILED, PROTOCOL_TEXT, SERVER_VERSION, logging};
 
 fn main() -> ExitCode {
@@ -42,6 +43,10 @@ fn start(arguments: &StartArgs) -> ExitCode {
     for warning in warnings {
         tracing::warn!("{warning}");
     }
+    let signals = match Signals::catch() {
+        Ok(signals) => signals,
+        Err(error) => return fail(&format!("signals cannot be caught: {error}")),
+    };
     let node = Node::start(Start {
         config: config.clone(),
         environment,
@@ -58,7 +63,7 @@ fn start(arguments: &StartArgs) -> ExitCode {
         Err(error) => return fail(&error.to_string()),
     };
     print!("{}", greeting(&node, &config));
-    if let Err(error) = pawl_server::signals::stop_on_signal(node.stopper()) {
+    if let Err(error) = signals.stop(node.stopper()) {
         return fail(&format!("signals cannot be awaited: {error}"));
     }
     match node.wait() {
