@@ -2,8 +2,8 @@
 //!
 //! Order of a start: the ports (a second server stops here, before it touches any data), the data
 //! directory, the machine and the replica, the threads, the file that tells tools where it serves.
-//! Order of a stop: the port, the shards (which answer what is in flight), the log thread, the keeper,
-//! the log, the sidecars.
+//! Order of a stop: the port, the shards (which answer what is in flight), the log thread, the
+//! keeper, the log, the sidecars.
 
 use std::fs;
 use std::io;

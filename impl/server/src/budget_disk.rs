@@ -1,7 +1,7 @@
 //! A disk that is full when its budget is: `log.disk_bytes_max`.
 //!
-//! An operator gives a node part of a volume; a test fills a small one. What counts is the length of
-//! the files, as they grow; what was there at the start counts too.
+//! An operator gives a node part of a volume; a test fills a small one. What counts is the length
+//! of the files, as they grow; what was there at the start counts too.
 
 use std::collections::HashMap;
 use std::io;

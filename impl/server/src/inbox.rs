@@ -1,7 +1,7 @@
 //! A bounded queue into a plain thread that takes everything at once.
 //!
-//! Cost: one short lock per item, and one wake-up per batch, since a thread that is awake finds what
-//! came meanwhile when it comes back for more.
+//! Cost: one short lock per item, and one wake-up per batch, since a thread that is awake finds
+//! what came meanwhile when it comes back for more.
 
 use std::sync::OnceLock;
 use std::thread::Thread;

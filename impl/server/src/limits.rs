@@ -12,8 +12,8 @@ pub const FRAME_BYTES_CEILING: u64 = 256 << 20;
 pub const SHARD_SCRATCH_BYTES: usize = 64 << 10;
 
 /// A frame up to this size is kept on its own; a larger one is read into a pooled buffer and its
-/// bytes are taken from `memory.request_bytes_max` first. When that is used up the connection is not
-/// read until others are answered, so that the producer is slowed by TCP.
+/// bytes are taken from `memory.request_bytes_max` first. When that is used up the connection is
+/// not read until others are answered, so that the producer is slowed by TCP.
 pub const FRAME_SMALL_BYTES: usize = 32 << 10;
 
 /// The largest body that is kept for a connection that has not signed in. A larger one is read and

@@ -1,4 +1,5 @@
-//! Memory for large bodies: a budget in bytes over all connections, and buffers that are used again.
+//! Memory for large bodies: a budget in bytes over all connections, and buffers that are used
+//! again.
 //!
 //! A body of a megabyte from the allocator costs as many page faults as the copy itself; the pool
 //! keeps such buffers warm. The budget makes a producer wait, by TCP, instead of the node grow.

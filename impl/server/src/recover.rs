@@ -218,7 +218,8 @@ fn partition_bounds(machine: &PawlMachine) -> Vec<PartitionBounds> {
         .collect()
 }
 
-/// Where the bodies of the produces above `after` are, by op. A later place replaces an earlier one.
+/// Where the bodies of the produces above `after` are, by op. A later place replaces an earlier
+/// one.
 fn produce_places(found: &pawl_vsr::Recovered, placed: &[Placed], after: Op) -> Vec<(Op, Place)> {
     let produces: BTreeSet<Op> = found
         .records

@@ -221,7 +221,8 @@ fn every_cut_of_the_log() {
     );
 }
 
-/// The last segment may lose several batches at once to a cut: then nothing vouches for any of them.
+/// The last segment may lose several batches at once to a cut: then nothing vouches for any of
+/// them.
 #[test]
 fn every_cut_of_the_newest_segment() {
     let mut fixture = small();

@@ -1,8 +1,8 @@
 //! What a node is told: sections, keys, defaults.
 //!
-//! The names are those of the drop-in interface, so that tools written for the server whose protocol
-//! Pawl speaks configure it unchanged; `log`, `cache` and `memory` are Pawl's own. Nothing here may
-//! change what apply computes: cluster constants are in the log's genesis.
+//! The names are those of the drop-in interface, so that tools written for the server whose
+//! protocol Pawl speaks configure it unchanged; `log`, `cache` and `memory` are Pawl's own. Nothing
+//! here may change what apply computes: cluster constants are in the log's genesis.
 
 mod load;
 mod runtime_file;

@@ -1,7 +1,8 @@
 //! One connection: reads a request, has it answered, writes the answer, and again.
 //!
 //! Requests of a connection are handled strictly one after the other (spec ANS-2), and each gets
-//! exactly one answer (spec ANS-1). When the connection ends, its session is released (spec SES-26).
+//! exactly one answer (spec ANS-1). When the connection ends, its session is released (spec
+//! SES-26).
 
 use std::net::SocketAddr;
 use std::rc::Rc;

@@ -151,8 +151,8 @@ impl Connection {
     }
 }
 
-/// The machine keeps a keyed checksum of what holds a secret, and leaves the client's own one out of
-/// the reply.
+/// The machine keeps a keyed checksum of what holds a secret, and leaves the client's own one out
+/// of the reply.
 pub(super) fn with_client_checksum(frame: Bytes, request: &RequestHeader) -> Bytes {
     let Some(head) = frame.first_chunk::<256>() else {
         return frame;

@@ -1,8 +1,8 @@
 //! Polling messages (100, 104) on a node alone.
 //!
 //! Cost per batch of the answer: a look-up in the index, the stamping of 256 bytes of header, and a
-//! handle of the body, from the tail cache or by a verified read. The body is copied only when it is
-//! small. The index's lock is held while entries are copied out, never over a read.
+//! handle of the body, from the tail cache or by a verified read. The body is copied only when it
+//! is small. The index's lock is held while entries are copied out, never over a read.
 
 use bytes::Bytes;
 use pawl_machine::catalog::rights::Action;

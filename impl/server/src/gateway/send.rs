@@ -1,7 +1,7 @@
 //! Sending messages (101).
 //!
-//! Cost per request on the shard: every frame's checksum once (the producer's), the body's once (the
-//! entry's); no copy. The log thread is handed the header and a handle of the body.
+//! Cost per request on the shard: every frame's checksum once (the producer's), the body's once
+//! (the entry's); no copy. The log thread is handed the header and a handle of the body.
 
 use pawl_machine::catalog::rights::Action;
 use pawl_wire::commands::messages::SendMessages;

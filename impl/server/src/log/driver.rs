@@ -1,7 +1,7 @@
 //! The log thread: takes submissions, steps the replica, carries out its effects.
 //!
-//! It decides nothing about the protocol. What it does decide: who writes a batch, when a checkpoint
-//! may be handed to the keeper, and when it is done.
+//! It decides nothing about the protocol. What it does decide: who writes a batch, when a
+//! checkpoint may be handed to the keeper, and when it is done.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -57,8 +57,8 @@ impl Keeper {
     }
 }
 
-/// The running threads. The keeper ends when every [`Keeper`] is dropped and gives the drainer back;
-/// the preparer ends when told.
+/// The running threads. The keeper ends when every [`Keeper`] is dropped and gives the drainer
+/// back; the preparer ends when told.
 #[derive(Debug)]
 pub struct KeeperThreads {
     keeper: JoinHandle<Drainer>,

@@ -2,9 +2,9 @@
 //!
 //! Small writes go through the host's cache of pages, large ones around it. A large write of fresh
 //! pages costs the host more than the disk: each page is found, cleared, filled, and written back;
-//! under memory pressure, or in a virtual machine whose pages are not there yet, several times more.
-//! Around the cache, one buffer that stays warm is filled and handed to the device. What is read goes
-//! through the cache; the kernel keeps both views of a file together.
+//! under memory pressure, or in a virtual machine whose pages are not there yet, several times
+//! more. Around the cache, one buffer that stays warm is filled and handed to the device. What is
+//! read goes through the cache; the kernel keeps both views of a file together.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice};

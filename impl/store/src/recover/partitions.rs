@@ -56,8 +56,8 @@ impl PartitionScan {
             .flat_map(|file| file.entries.iter().copied())
     }
 
-    /// Where a batch should be that is nowhere: the first bytes that could not be read, or the end of
-    /// the newest file.
+    /// Where a batch should be that is nowhere: the first bytes that could not be read, or the end
+    /// of the newest file.
     pub fn looked_at(scan: Option<&PartitionScan>, uid: PartitionUid) -> FileRange {
         let files = scan.map_or(&[][..], |scan| &scan.files);
         if let Some(damage) = files.iter().find_map(PartitionFile::damage) {

@@ -406,8 +406,9 @@ impl Walker<'_> {
         self.log.findings.push(Finding::TornTail { range });
     }
 
-    /// Where the batch that must continue the log at `at` stood: there, or, where nothing of the log
-    /// follows in that segment, at the beginning of the next, unless a later batch stands there.
+    /// Where the batch that must continue the log at `at` stood: there, or, where nothing of the
+    /// log follows in that segment, at the beginning of the next, unless a later batch stands
+    /// there.
     fn bad_position(&self, at: LogPosition, later: &[FoundBatch]) -> LogPosition {
         let next = at.in_next_segment();
         let follows_here = later.iter().any(|batch| batch.segment == at.segment());
@@ -420,8 +421,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Where bytes of this log end that stand at or behind `at` and are not part of it; `None`: there
-    /// are none. In a recycled segment other bytes are nobody's.
+    /// Where bytes of this log end that stand at or behind `at` and are not part of it; `None`:
+    /// there are none. In a recycled segment other bytes are nobody's.
     fn torn_end(
         &self,
         file: &SegmentFile,

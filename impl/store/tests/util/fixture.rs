@@ -24,7 +24,8 @@ impl Fixture {
         }
     }
 
-    /// Partition 1, then so many sends of about this many bytes, each flushed on its own; then killed.
+    /// Partition 1, then so many sends of about this many bytes, each flushed on its own; then
+    /// killed.
     pub fn written(sends: usize, bytes: usize) -> Fixture {
         let mut fixture = Fixture::empty();
         fixture.run(|node, truth| {
