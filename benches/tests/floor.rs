@@ -31,6 +31,7 @@ fn the_quick_floor_tells_every_limit() {
         "flush_small",
         "flush_large_burst",
         "flush_large_sustained",
+        "read_cold",
     ] {
         let rate = floor[limit]["per_second"].as_f64();
         assert!(rate.is_some_and(|rate| rate > 0.0), "{limit}: {json}");

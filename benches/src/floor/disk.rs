@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::fs::FallocateFlags;
+use rustix::fs::{Advice, FallocateFlags};
 
 use super::Measured;
 use crate::error::{Doing, Result};
@@ -89,6 +89,33 @@ pub fn flush_loop_reserved(directory: &Path, block_bytes: usize, bytes: u64) -> 
     flush_loop(area, block_bytes, Duration::ZERO, Limit::Bytes(bytes))
 }
 
+/// Reads `bytes` that lie on the disk and not in memory, once, in blocks of `block_bytes`.
+pub fn read_cold(directory: &Path, block_bytes: usize, bytes: u64) -> Result<Measured> {
+    let area = Area::written(directory, bytes)?;
+    rustix::fs::fadvise(&area.file, 0, None, Advice::DontNeed).doing("empty the page cache")?;
+    let mut block = vec![0; block_bytes];
+    let window = Window::open(Duration::ZERO, Limit::Bytes(bytes));
+    let mut latencies = Latencies::default();
+    for position in (0..bytes).step_by(block_bytes) {
+        let begun = Instant::now();
+        area.file
+            .read_exact_at(&mut block, position)
+            .doing("read a block")?;
+        latencies.record(begun.elapsed());
+    }
+    Ok(measured(&latencies, &window, block_bytes))
+}
+
+fn measured(latencies: &Latencies, window: &Window, block_bytes: usize) -> Measured {
+    let latency = latencies.summary();
+    let per_second = latency.count as f64 / window.seconds();
+    Measured {
+        per_second,
+        megabytes_per_second: per_second * block_bytes as f64 / 1e6,
+        latency,
+    }
+}
+
 fn flush_loop(
     mut area: Area,
     block_bytes: usize,
@@ -111,13 +138,7 @@ fn flush_loop(
         }
         begun = ended;
     }
-    let latency = latencies.summary();
-    let per_second = latency.count as f64 / window.seconds();
-    Ok(Measured {
-        per_second,
-        megabytes_per_second: per_second * block_bytes as f64 / 1e6,
-        latency,
-    })
+    Ok(measured(&latencies, &window, block_bytes))
 }
 
 #[cfg(test)]
@@ -142,5 +163,12 @@ mod tests {
         let measured = flush_loop_reserved(directory.path(), 4096, 10 * 4096).expect("a loop");
         assert_eq!(measured.latency.count, 10);
         assert!(measured.per_second > 0.0);
+    }
+
+    #[test]
+    fn a_cold_read_reads_every_block() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let measured = read_cold(directory.path(), 1 << 20, 4 << 20).expect("a read");
+        assert_eq!(measured.latency.count, 4);
     }
 }

@@ -19,7 +19,7 @@ use crate::statistics::Summary;
 use crate::table::{Table, number};
 use crate::window::Limit;
 
-pub use disk::{flush_loop_reserved, flush_loop_written};
+pub use disk::{flush_loop_reserved, flush_loop_written, read_cold};
 
 /// The small block: what one small record costs the disk.
 pub const BLOCK_SMALL_BYTES: usize = 4 << 10;
@@ -99,6 +99,8 @@ pub struct Floor {
     pub flush_large_burst: Measured,
     /// Write and flush of a large block, for long, into a file that is only reserved.
     pub flush_large_sustained: Option<Measured>,
+    /// Read of a large block that is on the disk and not in memory.
+    pub read_cold: Measured,
     /// One loopback TCP stream.
     pub stream: Measured,
 }
@@ -120,6 +122,7 @@ pub fn measure(options: &FloorOptions) -> Result<Floor> {
             Duration::ZERO,
             Limit::Bytes(options.burst_bytes),
         )?,
+        read_cold: read_cold(directory, BLOCK_LARGE_BYTES, options.burst_bytes / 4)?,
         flush_large_sustained: options.sustained_bytes.map(sustained).transpose()?,
     })
 }
@@ -137,6 +140,7 @@ impl Floor {
         if let Some(sustained) = self.flush_large_sustained {
             rows.push(("write + flush 1 MiB, sustained", sustained));
         }
+        rows.push(("read 1 MiB from the disk", self.read_cold));
         rows.push(("loopback TCP stream", self.stream));
         rows
     }

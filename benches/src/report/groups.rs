@@ -105,6 +105,7 @@ fn measure_floor(options: &ReportOptions, samples: &mut Samples) -> Result<()> {
     samples.add("floor.flush_small.p50 us", floor.flush_small.latency.p50_us);
     samples.add("floor.group_commit 1/s", floor.group_commit.per_second);
     samples.add("floor.stream MB/s", floor.stream.megabytes_per_second);
+    samples.add("floor.read_cold MB/s", floor.read_cold.megabytes_per_second);
     samples.add(
         "floor.flush_large_burst MB/s",
         floor.flush_large_burst.megabytes_per_second,
@@ -238,7 +239,8 @@ fn batches(bytes: u64, producers: u32) -> Load {
     }
 }
 
-/// Polls by one consumer and by four, each of its own partition.
+/// Polls by one consumer and by four, each of its own partition. Before what counts, every message
+/// is polled once: that pass is told by itself, since after a restart it reads from the disk.
 fn poll_both(
     options: &ReportOptions,
     samples: &mut Samples,
@@ -246,6 +248,13 @@ fn poll_both(
     places: &[Place],
     name: &str,
 ) -> Result<()> {
+    let pass = Load {
+        case: Case::Poll,
+        ..batches(options.scale.burst_bytes, FOUR)
+    };
+    let first = load::poll(&pass, node, places)?;
+    let megabytes = first.megabytes_per_second;
+    samples.add(&format!("{name}_first_pass MB/s"), megabytes);
     for consumers in [1, FOUR as usize] {
         let load = Load {
             case: Case::Poll,

@@ -74,12 +74,13 @@ const ROUND_TRIP: &str = "floor.round_trip_flush.p50 us";
 const GROUP: &str = "floor.group_commit 1/s";
 const STREAM: &str = "floor.stream MB/s";
 const BURST: &str = "floor.flush_large_burst MB/s";
+const READ_COLD: &str = "floor.read_cold MB/s";
 const SUSTAINED: &str = "floor.flush_large_sustained MB/s";
 const SINGLES: &str = "node.64_producers msgs/s";
 
 /// Targets that compare one median with one floor: words, median, floor, bound.
-const BY_FLOOR: [(&str, &str, &str, Wanted); 10] = {
-    use Wanted::{RatioAtLeast, RatioAtMost};
+const BY_FLOOR: [(&str, &str, &str, Wanted); 12] = {
+    use Wanted::{RatioAtLeast, RatioAtMost, Told};
     [
         (
             "one producer, one message: p50",
@@ -130,6 +131,12 @@ const BY_FLOOR: [(&str, &str, &str, Wanted); 10] = {
             RatioAtLeast(0.6),
         ),
         (
+            "after SIGKILL, first pass over all data, beside cold reads",
+            "node.restarted_poll_first_pass MB/s",
+            READ_COLD,
+            Told,
+        ),
+        (
             "drained data, one consumer",
             "node.drained_poll_1 MB/s",
             STREAM,
@@ -140,6 +147,12 @@ const BY_FLOOR: [(&str, &str, &str, Wanted); 10] = {
             "node.drained_poll_4 MB/s",
             STREAM,
             RatioAtLeast(0.6),
+        ),
+        (
+            "drained data, first pass, beside cold reads",
+            "node.drained_poll_first_pass MB/s",
+            READ_COLD,
+            Told,
         ),
     ]
 };
