@@ -106,7 +106,8 @@ async fn partitions_refuse_by_type() {
     };
     assert_eq!(code(store(0, 1).await), 4100, "above the current offset");
     assert_eq!(code(store(1, 0).await), 4100, "the partition is empty");
-    assert_eq!(code(store(2, 0).await), 20, "no such partition");
+    // spec ANS-12
+    assert_eq!(code(store(2, 0).await), 3007, "no such partition");
     store(0, 0).await.expect("stored");
     let delete = |partition| client.delete_consumer_offset(&reader, &stream, &topic, partition);
     assert_eq!(code(delete(Some(1)).await), 3021);
@@ -121,18 +122,11 @@ async fn partitions_refuse_by_type() {
 
     let mut messages = vec![Sent::numbered(0).message()];
     let to = Partitioning::partition_id(2);
-    assert_eq!(
-        code(
-            client
-                .send_messages(&stream, &topic, &to, &mut messages)
-                .await
-        ),
-        20
-    );
-    assert_eq!(
-        code(client.flush_unsaved_buffer(&stream, &topic, 0, true).await),
-        5
-    );
+    let sent = client.send_messages(&stream, &topic, &to, &mut messages);
+    assert_eq!(code(sent.await), 3007);
+    // spec ANS-15
+    let flushed = client.flush_unsaved_buffer(&stream, &topic, 0, true);
+    assert_eq!(code(flushed.await), 5);
     let polled = poll(&stream, &topic, 0)
         .await
         .expect("the session is alive");
