@@ -21,7 +21,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         reason: "the one place where the store meets the operating system's files",
     },
     Exception {
-        path: "impl/store/src/inspect.rs",
+        path: "impl/store/src/inspect/mod.rs",
         rule: "pure",
         reason: "prints a file that an operator names; no part of the running store",
     },
