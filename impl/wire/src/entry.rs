@@ -178,9 +178,11 @@ pub enum EntryHeaderError {
 }
 
 impl EntryHeader {
-    /// A header of `kind` with all other fields zero, and the current version.
+    /// A header of `kind` that covers an empty body, with the current version; all other fields are
+    /// zero. An entry that does not cover its body would be damage to whoever reads the log.
     pub fn new(kind: EntryKind) -> EntryHeader {
         EntryHeader {
+            checksum_body: xxh3_128(&[]),
             kind: kind as u8,
             version: ENTRY_VERSION,
             ..EntryHeader::zeroed()

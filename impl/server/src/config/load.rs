@@ -423,7 +423,7 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     check_served(config)
 }
 
-/// Refuses what this release does not serve, by name (spec OPS-1, OPS-2).
+/// Refuses what this release does not serve, by name (spec ANS-35).
 fn check_served(config: &Config) -> Result<(), ConfigError> {
     let asked = [
         (

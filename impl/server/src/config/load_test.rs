@@ -138,7 +138,7 @@ fn settings_that_became_topic_options_are_refused() {
     assert!(matches!(error, ConfigError::Moved { .. }));
 }
 
-/// spec OPS-1, OPS-2
+/// spec ANS-35
 #[test]
 fn what_is_not_served_is_refused_by_name() {
     for (variable, key) in [

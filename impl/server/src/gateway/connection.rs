@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pawl_vsr::Outcome;
+use pawl_vsr::{Outcome, Refusal};
 use pawl_wire::entry::{EntryHeader, EntryKind};
 use pawl_wire::headers::EvictionReason;
 use tokio::net::TcpStream;
@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use super::answer::{Answered, write_answer};
 use super::frames::{End, FrameReader};
 use crate::clients::{Binding, Registration};
-use crate::shard::Shard;
+use crate::shard::{InDoubt, Shard};
 
 /// How often a release that was not accepted is tried again, and how long is waited in between.
 const RELEASE_ATTEMPTS: u32 = 100;
@@ -117,10 +117,12 @@ async fn release(shard: &Shard, binding: &Binding) {
     header.user = binding.user.0;
     for _ in 0..RELEASE_ATTEMPTS {
         match shard.propose(header, bytes::Bytes::new()).await {
-            Outcome::Refused(pawl_vsr::Refusal::NotAccepted(_)) if !shard.is_stopping() => {
+            Ok(Outcome::Refused(Refusal::NotAccepted(_))) if !shard.is_stopping() => {
                 tokio::time::sleep(RELEASE_PAUSE).await;
             }
-            Outcome::Reply { .. } | Outcome::Answer { .. } | Outcome::Refused(_) => return,
+            // One whose outcome is in doubt is in the log, or the node has other worries.
+            Ok(Outcome::Reply { .. } | Outcome::Answer { .. } | Outcome::Refused(_)) => return,
+            Err(InDoubt) => return,
         }
     }
     tracing::warn!(client = %binding.client, "the session of a closed connection was not released");

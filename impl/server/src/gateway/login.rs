@@ -22,6 +22,7 @@ use super::answer::Answered;
 use super::connection::Connection;
 use super::frames::Request;
 use crate::clients::Binding;
+use crate::shard::InDoubt;
 
 /// A user whose password matched, as of this version of its credentials.
 struct Verified {
@@ -106,10 +107,9 @@ impl Connection {
         .encode();
         let outcome = self.shard.propose(header, body).await;
         let frame = match outcome {
-            Outcome::Reply { frame, .. } | Outcome::Answer { frame, .. } => frame,
-            Outcome::Refused(refusal) => {
-                return self.refused(&request.header, &refusal);
-            }
+            Ok(Outcome::Reply { frame, .. } | Outcome::Answer { frame, .. }) => frame,
+            Ok(Outcome::Refused(refusal)) => return self.refused(&request.header, &refusal),
+            Err(InDoubt) => return self.in_doubt(&request.header),
         };
         // The client has its answer: the next Register is another one (spec SES-4).
         self.attempt = self.attempt.wrapping_add(1);
@@ -140,13 +140,14 @@ impl Connection {
         header.request = request.request;
         header.request_checksum = request.request_checksum;
         match self.shard.propose(header, Bytes::new()).await {
-            Outcome::Reply { frame, .. } | Outcome::Answer { frame, .. } => {
+            Ok(Outcome::Reply { frame, .. } | Outcome::Answer { frame, .. }) => {
                 if matches!(ReplyAnswer::decode(&frame), Ok(ReplyAnswer::Payload(..))) {
                     self.unbind();
                 }
                 Answered::machine(frame)
             }
-            Outcome::Refused(refusal) => self.refused(request, &refusal),
+            Ok(Outcome::Refused(refusal)) => self.refused(request, &refusal),
+            Err(InDoubt) => self.in_doubt(request),
         }
     }
 }

@@ -30,6 +30,7 @@ use super::target::Target;
 use super::write::{offset_arguments_of, proposal};
 use crate::clients::Binding;
 use crate::limits::{POLL_BATCHES_MAX, POLL_BYTES_MAX, POLL_MESSAGES_MAX};
+use crate::shard::InDoubt;
 
 /// How often a poll starts over because a batch was moved on the disk meanwhile.
 const MOVED_ATTEMPTS: usize = 8;
@@ -61,6 +62,8 @@ enum PollError {
     Read(#[from] ReadError),
     #[error("a stored batch is malformed: {0}")]
     Batch(#[from] BatchError),
+    #[error(transparent)]
+    InDoubt(#[from] InDoubt),
 }
 
 /// Records of an answer.
@@ -111,11 +114,17 @@ impl Connection {
             Some(Standing::Entitled(key)) => key,
         };
         let stored = match poll.strategy {
-            PollingStrategy::Next => self.stored_offset(&target, consumer).await,
+            PollingStrategy::Next => match self.stored_offset(&target, consumer).await {
+                Ok(stored) => stored,
+                Err(in_doubt) => return self.denied(header, in_doubt.of_a_read()),
+            },
             _ => None,
         };
         let (start, records) = match self.collect(&target, &poll, stored).await {
             Ok(found) => found,
+            Err(PollError::InDoubt(in_doubt)) => {
+                return self.denied(header, in_doubt.of_a_read());
+            }
             Err(error) => {
                 tracing::error!(partition = %target.uid, %error, "a poll cannot read its batches");
                 return self.denied(header, ErrorCode::CannotReadMessage);
@@ -132,7 +141,11 @@ impl Connection {
         self.poll_answer(header, partition, start.current, records)
     }
 
-    async fn stored_offset(&self, target: &Target, consumer: ConsumerKey) -> Option<u64> {
+    async fn stored_offset(
+        &self,
+        target: &Target,
+        consumer: ConsumerKey,
+    ) -> Result<Option<u64>, InDoubt> {
         let key = OffsetKey {
             partition: target.uid,
             kind: consumer.kind,
@@ -150,7 +163,7 @@ impl Connection {
     ) -> Result<(Start, Records), PollError> {
         let mut attempt = 0;
         loop {
-            let (start, parts) = self.look_up(target, poll, stored).await;
+            let (start, parts) = self.look_up(target, poll, stored).await?;
             match self.fetch(target, &parts) {
                 Ok(records) => return Ok((start, records)),
                 // The batch was drained between look-up and read: its place is another one now.
@@ -165,7 +178,7 @@ impl Connection {
         target: &Target,
         poll: &PollMessages<'_>,
         stored: Option<u64>,
-    ) -> (Start, Vec<Part>) {
+    ) -> Result<(Start, Vec<Part>), InDoubt> {
         let found = self.shard.node.index.get(target.uid).and_then(|handle| {
             let index = handle.read();
             let (first, last) = (index.first()?, index.last()?);
@@ -184,15 +197,18 @@ impl Connection {
             Some((start, parts))
         });
         match found {
-            Some(found) => found,
+            Some(found) => Ok(found),
             None => {
                 let uid = target.uid;
-                let counters = self.shard.ask(move |machine| machine.partition(uid)).await;
+                let counters = self
+                    .shard
+                    .ask(move |machine| machine.partition(uid))
+                    .await?;
                 let start = Start {
                     offset: None,
                     current: counters.map_or(0, |counters| counters.current_offset()),
                 };
-                (start, Vec::new())
+                Ok((start, Vec::new()))
             }
         }
     }
@@ -251,8 +267,9 @@ impl Connection {
         header.request_checksum = 0;
         header.arguments = offset_arguments_of(target, consumer, last).encode();
         let frame = match self.shard.propose(header, Bytes::new()).await {
-            Outcome::Reply { frame, .. } | Outcome::Answer { frame, .. } => frame,
-            Outcome::Refused(refusal) => return Err(self.refused(request, &refusal)),
+            Ok(Outcome::Reply { frame, .. } | Outcome::Answer { frame, .. }) => frame,
+            Ok(Outcome::Refused(refusal)) => return Err(self.refused(request, &refusal)),
+            Err(InDoubt) => return Err(self.in_doubt(request)),
         };
         match Answer::decode(&frame) {
             Ok(Answer::Payload(..)) => Ok(()),

@@ -14,6 +14,7 @@ use super::connection::Connection;
 use super::frames::Request;
 use super::target::permit;
 use crate::clients::Binding;
+use crate::shard::InDoubt;
 
 impl Connection {
     /// Reads streams or topics. What is missing is an empty answer, not an error.
@@ -109,7 +110,8 @@ impl Connection {
                 fill(machine, &mut out);
                 out
             })
-            .await;
+            .await
+            .map_err(InDoubt::of_a_read)?;
         // spec ANS-25: a list that no frame can hold is refused, never cut.
         if payload.len() + pawl_wire::headers::HEADER_BYTES
             > self.shard.node.frame_bytes_max as usize

@@ -26,7 +26,7 @@ use super::target::permit;
 use crate::clients::{Binding, ClientView};
 use crate::host::{Host, Process};
 use crate::limits::{NODE_NAME, ROSTER_NAME};
-use crate::shard::now;
+use crate::shard::{InDoubt, now};
 
 impl Connection {
     /// Answers what is about the server.
@@ -62,6 +62,7 @@ impl Connection {
     async fn stats(&self, header: &RequestHeader, who: &Binding) -> Result<Answered, ErrorCode> {
         self.permit_servers(who)?;
         let totals = self.shard.ask(|machine| machine.totals()).await;
+        let totals = totals.map_err(InDoubt::of_a_read)?;
         let node = &self.shard.node;
         let host = Host::read(&node.data_dir);
         let process = Process::read(node.started_at);
@@ -74,14 +75,14 @@ impl Connection {
         let number = self.registration.number();
         let view = self.shard.node.clients.get(number);
         let view = view.ok_or(ErrorCode::ClientNotFound)?;
-        Ok(self.client_details(header, &view).await)
+        self.client_details(header, &view).await
     }
 
     async fn client(&self, request: &Request, binding: &Binding) -> Result<Answered, ErrorCode> {
         self.permit_servers(binding)?;
         let get = GetClient::decode(&request.body).map_err(|_| ErrorCode::InvalidCommand)?;
         Ok(match self.shard.node.clients.get(get.client_id) {
-            Some(view) => self.client_details(&request.header, &view).await,
+            Some(view) => self.client_details(&request.header, &view).await?,
             None => self.empty(&request.header),
         })
     }
@@ -102,14 +103,19 @@ impl Connection {
                 let counts = clients.into_iter().map(|client| client.map_or(0, groups));
                 counts.collect::<Vec<u32>>()
             })
-            .await;
+            .await
+            .map_err(InDoubt::of_a_read)?;
         let infos = views.iter().zip(&addresses).zip(groups);
         let infos = infos.map(|((view, address), groups)| client_info(view, address, groups));
         let infos = ToEnd(infos.collect());
         Ok(Answered::Frame(self.reply_to(header).success(&infos)))
     }
 
-    async fn client_details(&self, header: &RequestHeader, view: &ClientView) -> Answered {
+    async fn client_details(
+        &self,
+        header: &RequestHeader,
+        view: &ClientView,
+    ) -> Result<Answered, ErrorCode> {
         let address = view.address.to_string();
         let client = view.client;
         let consumer_groups = self.shard.ask(move |machine| {
@@ -122,7 +128,7 @@ impl Connection {
             });
             groups.collect::<Vec<ClientGroup>>()
         });
-        let consumer_groups = consumer_groups.await;
+        let consumer_groups = consumer_groups.await.map_err(InDoubt::of_a_read)?;
         let info = client_info(view, &address, consumer_groups.len() as u32);
         let details = ClientDetails {
             client_id: info.client_id,
@@ -131,7 +137,7 @@ impl Connection {
             address: info.address,
             consumer_groups,
         };
-        Answered::Frame(self.reply_to(header).success(&details))
+        Ok(Answered::Frame(self.reply_to(header).success(&details)))
     }
 
     fn roster(&self, header: &RequestHeader) -> Answered {
@@ -191,7 +197,7 @@ impl Connection {
         }
         let parent = ClientId(attach.client_id);
         let view = self.shard.ask(move |machine| machine.client(parent)).await;
-        match view {
+        match view.map_err(InDoubt::of_a_read)? {
             Some(view) if view.epoch.0 != attach.session || view.released_at.is_some() => {
                 Err(ErrorCode::Unauthenticated)
             }

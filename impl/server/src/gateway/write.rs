@@ -20,6 +20,7 @@ use super::frames::Request;
 use super::groups::ConsumerKey;
 use super::target::Target;
 use crate::clients::Binding;
+use crate::shard::InDoubt;
 
 impl Connection {
     /// Creates, changes, deletes or purges something of the catalog.
@@ -79,8 +80,9 @@ impl Connection {
             .ask(move |machine| Some((machine.offset(key)?, machine.partition(key.partition)?)))
             .await;
         match found {
-            None => self.empty(header),
-            Some((stored, counters)) => {
+            Err(in_doubt) => self.denied(header, in_doubt.of_a_read()),
+            Ok(None) => self.empty(header),
+            Ok(Some((stored, counters))) => {
                 let reply = OffsetReply {
                     partition,
                     current: counters.current_offset(),
@@ -157,13 +159,14 @@ impl Connection {
         body: Bytes,
     ) -> Answered {
         match self.shard.propose(header, body).await {
-            Outcome::Reply { frame, .. } => Answered::machine(frame),
-            Outcome::Answer { frame, .. } => {
+            Ok(Outcome::Reply { frame, .. }) => Answered::machine(frame),
+            Ok(Outcome::Answer { frame, .. }) => {
                 let answered = Answered::machine(frame);
                 self.count_repeat(&answered);
                 answered
             }
-            Outcome::Refused(refusal) => self.refused(request, &refusal),
+            Ok(Outcome::Refused(refusal)) => self.refused(request, &refusal),
+            Err(InDoubt) => self.in_doubt(request),
         }
     }
 
@@ -175,6 +178,15 @@ impl Connection {
             RetryClass::UnknownOutcome => ErrorCode::TransientNotCommitted,
             RetryClass::Terminal => ErrorCode::InvalidCommand,
         };
+        self.refused_with(request, code)
+    }
+
+    /// A proposal whose outcome is not known when its wait ends (spec ANS-6).
+    pub(super) fn in_doubt(&self, request: &RequestHeader) -> Answered {
+        self.refused_with(request, ErrorCode::TransientNotCommitted)
+    }
+
+    fn refused_with(&self, request: &RequestHeader, code: ErrorCode) -> Answered {
         let reply = self.reply_to(request);
         let is_partition = Operation::from_u8(request.operation).is_some_and(|o| o.is_partition());
         let frame = match is_partition {

@@ -215,7 +215,9 @@ impl LogDriver {
 
     /// How long the thread may sleep when nothing comes.
     fn timeout(&self) -> Option<Duration> {
-        if self.writer.is_some() && self.stalled.is_none() && !self.gathered.is_empty() {
+        let due =
+            !self.gathered.is_empty() || self.checkpoint.is_some() && !self.checkpoint_in_flight;
+        if self.writer.is_some() && self.stalled.is_none() && due {
             return Some(Duration::ZERO);
         }
         let stalled = self.stalled.as_ref().map(|(_, retry)| *retry);
@@ -453,8 +455,7 @@ impl LogDriver {
             self.stalled = Some((batch, retry));
             return None;
         }
-        let outcomes_due = self.checkpoint.is_some() && self.parts.indexer.has_outcomes();
-        if self.gathered.is_empty() && !outcomes_due {
+        if self.gathered.is_empty() && !self.outcomes_are_due() {
             return None;
         }
         let mut batch = std::mem::take(&mut self.spare);
@@ -473,6 +474,13 @@ impl LogDriver {
         self.parts.indexer.take_outcomes(&mut batch.outcomes);
         batch.applied = self.parts.replica.applied();
         Some(batch)
+    }
+
+    /// A checkpoint waits for the outcomes below it, and nothing else makes them durable.
+    fn outcomes_are_due(&self) -> bool {
+        let durable = self.parts.status.outcomes_durable();
+        let waiting = self.checkpoint.as_ref();
+        !self.checkpoint_in_flight && waiting.is_some_and(|waiting| waiting.op() > durable)
     }
 
     /// Hands a checkpoint to the keeper once the outcomes below it are durable.

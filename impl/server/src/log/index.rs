@@ -115,11 +115,6 @@ impl Indexer {
         outcomes.append(&mut self.outcomes);
     }
 
-    /// Whether there are outcomes that no batch holds yet.
-    pub fn has_outcomes(&self) -> bool {
-        !self.outcomes.is_empty()
-    }
-
     fn take_placed(&mut self, op: Op) -> (Place, Bytes) {
         loop {
             let (front, place, body) = self

@@ -5,7 +5,7 @@
 //! given up early keeps its number from being taken for another request by its generation.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -28,6 +28,8 @@ pub enum Answer {
     Outcome(Outcome),
     /// To a question about the machine.
     Value(Box<dyn Any + Send>),
+    /// Nobody has answered for too long.
+    InDoubt,
 }
 
 /// Answers on their way to a shard. Bounded by the shard's slots: each has one request at a time.
@@ -66,11 +68,15 @@ pub struct Slots {
     shard: u64,
     slots: RefCell<Vec<Slot>>,
     free: RefCell<Vec<u32>>,
+    /// Sweeps so far: a clock as coarse as it needs to be.
+    sweeps: Cell<u64>,
 }
 
 #[derive(Debug)]
 struct Slot {
     generation: u64,
+    /// In which sweep it was opened.
+    opened: u64,
     state: SlotState,
 }
 
@@ -96,6 +102,7 @@ impl Slots {
             shard: shard as u64,
             slots: RefCell::new(Vec::new()),
             free: RefCell::new(Vec::new()),
+            sweeps: Cell::new(0),
         })
     }
 
@@ -105,6 +112,7 @@ impl Slots {
         let index = self.free.borrow_mut().pop().unwrap_or_else(|| {
             slots.push(Slot {
                 generation: 0,
+                opened: 0,
                 state: SlotState::Free,
             });
             (slots.len() - 1) as u32
@@ -112,6 +120,7 @@ impl Slots {
         assert!(index < 1 << INDEX_BITS, "connections are bounded");
         let slot = &mut slots[index as usize];
         slot.state = SlotState::Waiting(None);
+        slot.opened = self.sweeps.get();
         let ticket = Ticket(
             self.shard << (INDEX_BITS + GENERATION_BITS)
                 | slot.generation << INDEX_BITS
@@ -131,11 +140,17 @@ impl Slots {
         let Some(slot) = slots.get_mut(index).filter(|s| s.generation == generation) else {
             return;
         };
-        if let SlotState::Waiting(waker) = &mut slot.state {
-            let waker = waker.take();
-            slot.state = SlotState::Done(answer);
-            if let Some(waker) = waker {
-                waker.wake();
+        slot.finish(answer);
+    }
+
+    /// Ends the wait of slots that were opened `sweeps_max` sweeps ago (spec ANS-6, ANS-27). What
+    /// comes for them later is dropped.
+    pub fn sweep(&self, sweeps_max: u64) {
+        let sweep = self.sweeps.get() + 1;
+        self.sweeps.set(sweep);
+        for slot in self.slots.borrow_mut().iter_mut() {
+            if slot.opened + sweeps_max < sweep {
+                slot.finish(Answer::InDoubt);
             }
         }
     }
@@ -148,6 +163,19 @@ impl Slots {
             std::mem::swap(&mut *outbox.answers.lock(), &mut batch);
             for (ticket, answer) in batch.drain(..) {
                 self.complete(ticket, answer);
+            }
+        }
+    }
+}
+
+impl Slot {
+    /// Hands the answer to whoever waits here.
+    fn finish(&mut self, answer: Answer) {
+        if let SlotState::Waiting(waker) = &mut self.state {
+            let waker = waker.take();
+            self.state = SlotState::Done(answer);
+            if let Some(waker) = waker {
+                waker.wake();
             }
         }
     }
@@ -208,8 +236,29 @@ mod tests {
     fn number(answer: Answer) -> u32 {
         match answer {
             Answer::Value(value) => *value.downcast().expect("a number"),
-            Answer::Outcome(_) => panic!("not a value"),
+            Answer::Outcome(_) | Answer::InDoubt => panic!("not a value"),
         }
+    }
+
+    /// spec ANS-6
+    #[test]
+    fn a_slot_that_waits_too_long_is_in_doubt() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .expect("a runtime");
+        runtime.block_on(async {
+            let slots = Slots::new(0);
+            let old = slots.open();
+            slots.sweep(2);
+            let young = slots.open();
+            slots.sweep(2);
+            slots.sweep(2);
+            let ticket = young.ticket();
+            assert!(matches!(old.answer().await, Answer::InDoubt));
+            slots.complete(ticket, value(7));
+            slots.sweep(0);
+            assert_eq!(number(young.answer().await), 7);
+        });
     }
 
     #[test]

@@ -18,6 +18,7 @@ use bytes::Bytes;
 use pawl_machine::PawlMachine;
 use pawl_vsr::{NotAccepted, Outcome, Refusal, Request};
 use pawl_wire::entry::EntryHeader;
+use pawl_wire::error_code::ErrorCode;
 use pawl_wire::ids::Timestamp;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -27,7 +28,7 @@ use tokio::task::{AbortHandle, LocalSet, spawn_local};
 use crate::gateway::answer::Answered;
 use crate::gateway::connection::Connection;
 use crate::gateway::frames::ReadContext;
-use crate::limits::{STOP_GRACE, SUBMISSIONS_MAX};
+use crate::limits::{ANSWER_WAIT_MAX, STOP_GRACE, SUBMISSIONS_MAX};
 use crate::log::submission::Submission;
 use crate::memory::Pool;
 use crate::metrics::{CommandName, Meter};
@@ -36,6 +37,9 @@ use answers::{Answer, Outbox, Slots};
 
 /// How often a stopping shard looks whether its requests are answered.
 const STOP_POLL: Duration = Duration::from_millis(5);
+
+/// How often is looked for requests that have waited too long.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A socket on its way to a shard. The queue is bounded by `CONNECTIONS_MAX`, at the accept loop.
 pub type Socket = (StdTcpStream, SocketAddr);
@@ -52,6 +56,18 @@ pub struct Shard {
     slots: Rc<Slots>,
     busy: Rc<Cell<usize>>,
     stopping: Cell<bool>,
+}
+
+/// The log thread has not answered for `ANSWER_WAIT_MAX`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the log has not answered in time")]
+pub struct InDoubt;
+
+impl InDoubt {
+    /// What a read is answered with: it has had no effect.
+    pub const fn of_a_read(self) -> ErrorCode {
+        ErrorCode::TransientNotAccepted
+    }
 }
 
 /// Counts a request that is being answered, until it is.
@@ -88,7 +104,7 @@ impl Shard {
     }
 
     /// Proposes an entry and waits for its outcome. A full queue is "not accepted" at once.
-    pub async fn propose(&self, mut header: EntryHeader, body: Bytes) -> Outcome {
+    pub async fn propose(&self, mut header: EntryHeader, body: Bytes) -> Result<Outcome, InDoubt> {
         // Here for every proposal, since an entry that does not cover its body is damage later.
         header.set_body(&body);
         let pending = self.slots.open();
@@ -104,13 +120,15 @@ impl Shard {
             .push(Submission::Propose(Box::new(request)))
             .is_err()
         {
-            return Outcome::Refused(Refusal::NotAccepted(NotAccepted::PipelineOps {
+            let full = NotAccepted::PipelineOps {
                 ops: SUBMISSIONS_MAX as u32,
                 ops_max: SUBMISSIONS_MAX as u32,
-            }));
+            };
+            return Ok(Outcome::Refused(Refusal::NotAccepted(full)));
         }
         match pending.answer().await {
-            Answer::Outcome(outcome) => outcome,
+            Answer::Outcome(outcome) => Ok(outcome),
+            Answer::InDoubt => Err(InDoubt),
             Answer::Value(_) => unreachable!("a proposal is answered by its outcome"),
         }
     }
@@ -119,7 +137,7 @@ impl Shard {
     pub async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&PawlMachine) -> T + Send + 'static,
-    ) -> T {
+    ) -> Result<T, InDoubt> {
         let pending = self.slots.open();
         // A question is cheap and bounded by the connections: it is never turned away.
         self.node.inbox.push_reserved(Submission::Ask {
@@ -127,9 +145,10 @@ impl Shard {
             question: Box::new(|machine| Box::new(question(machine))),
         });
         match pending.answer().await {
-            Answer::Value(value) => *value
+            Answer::Value(value) => Ok(*value
                 .downcast()
-                .expect("a question is answered with its own value"),
+                .expect("a question is answered with its own value")),
+            Answer::InDoubt => Err(InDoubt),
             Answer::Outcome(_) => unreachable!("a question is answered by a value"),
         }
     }
@@ -211,6 +230,15 @@ async fn run(
         let slots = shard.slots.clone();
         async move { slots.pump(&outbox).await }
     });
+    let sweeper = spawn_local({
+        let slots = shard.slots.clone();
+        async move {
+            loop {
+                tokio::time::sleep(SWEEP_INTERVAL).await;
+                slots.sweep(ANSWER_WAIT_MAX.as_secs() / SWEEP_INTERVAL.as_secs());
+            }
+        }
+    });
     let tasks: Rc<RefCell<HashMap<u64, AbortHandle>>> = Rc::default();
     let mut next_task = 0;
     loop {
@@ -234,6 +262,7 @@ async fn run(
         task.abort();
     }
     pump.abort();
+    sweeper.abort();
 }
 
 fn begin_connection(

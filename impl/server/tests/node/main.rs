@@ -4,6 +4,7 @@
 mod util;
 
 mod disk;
+mod groups;
 mod malformed;
 mod messages;
 mod process;

@@ -1,13 +1,11 @@
 //! Sending and polling: strategies, slices, offsets, and what a poll sees.
 
 use pawl_wire::command::{Command, CommandCode};
-use pawl_wire::commands::messages::{PollMessages, PollReply};
+use pawl_wire::commands::messages::PollReply;
 use pawl_wire::commands::offsets::OffsetReply;
 use pawl_wire::commands::streams::PurgeStream;
 use pawl_wire::error_code::ErrorCode;
-use pawl_wire::primitives::{
-    Consumer, Identifier, Name, OptionalPartition, Partitioning, PollingStrategy, Wire,
-};
+use pawl_wire::primitives::{Consumer, Identifier, Name, Partitioning, PollingStrategy, Wire};
 
 use crate::util::{Answer, Client, TestNode, messages, poll_of, receipt, send_body};
 
@@ -261,27 +259,6 @@ fn offsets_are_stored_read_and_deleted() {
 }
 
 #[test]
-fn groups_are_refused_by_type_and_have_no_offsets() {
-    let node = TestNode::start();
-    let mut client = node.sign_in();
-    ten_messages(&mut client);
-    let poll = PollMessages {
-        consumer: Consumer::Group(Identifier::Numeric(0)),
-        partition: OptionalPartition(None),
-        ..poll_of(PollingStrategy::Next, 1, false)
-    };
-    let answer = client.command(&Command::PollMessages(poll));
-    answer.assert_status(ErrorCode::FeatureUnavailable);
-    let mut target = target_bytes();
-    target[0] = 2;
-    assert_eq!(client.body(CommandCode::GetOffset, &target).payload(), b"");
-    let store = [&target[..], &[0; 8], &[1]].concat();
-    client
-        .body(CommandCode::StoreOffset, &store)
-        .assert_status(ErrorCode::FeatureUnavailable);
-}
-
-#[test]
 fn a_purge_empties_the_partition_and_offsets_begin_again() {
     let node = TestNode::start();
     let mut client = node.sign_in();
@@ -359,4 +336,34 @@ fn a_send_with_a_checksum_and_a_fresh_number_is_stored_once() {
     assert_eq!(client.exchange(&header, &body), first);
     assert!(matches!(first, Answer::Payload(..)));
     assert_eq!(client.poll_ok(PollingStrategy::First, 10).len(), 4);
+}
+
+#[test]
+fn a_checkpoint_is_written_when_due_and_a_restart_goes_on_from_it() {
+    let node = TestNode::start();
+    let mut client = node.sign_in();
+    client.create_topic("s", 1);
+    let count = 4_300u64;
+    let mut frames = Vec::new();
+    for number in 0..count {
+        let body = send_body(Partitioning::Partition(0), &[number.to_string().as_bytes()]);
+        frames.extend_from_slice(client.header(CommandCode::SendMessages, &body).as_bytes());
+        frames.extend_from_slice(&body);
+    }
+    let mut sender = client.stream.try_clone().expect("a second handle");
+    let sending = std::thread::spawn(move || {
+        std::io::Write::write_all(&mut sender, &frames).expect("sent");
+    });
+    for number in 0..count {
+        assert_eq!(receipt(&client.receive().payload()).base_offset, number);
+    }
+    sending.join().expect("sent");
+    crate::util::until(|| node.metric("pawl_checkpoints_total ") >= 1.0);
+    client.poll(PollingStrategy::Next, 7, true).payload();
+    let node = node.restart();
+    let mut client = node.sign_in();
+    let found = client.poll_ok(PollingStrategy::First, u32::MAX);
+    assert!(offsets(&found).into_iter().eq(0..count));
+    assert_eq!(stored_offset(&mut client).expect("stored").stored, 6);
+    assert_eq!(client.send_ok(&[b"x"]), count);
 }

@@ -49,7 +49,9 @@ impl Process {
     fn address(&mut self, folder: &Path) -> SocketAddr {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("a line");
-        assert!(line.contains("serves"), "{line}");
+        if !line.contains("serves") {
+            panic!("it does not serve: {line} {}", self.errors());
+        }
         let path = folder.join("data/runtime/current_config.toml");
         let text = std::fs::read_to_string(path).expect("the runtime file");
         let table: toml::Table = text.parse().expect("TOML");
@@ -226,6 +228,7 @@ fn a_data_directory_in_use_stops_the_start_and_is_named() {
     assert!(refused(pawl(folder.path())).contains(&data));
 }
 
+/// spec ANS-32, ANS-35
 #[test]
 fn settings_that_are_not_served_or_wrong_stop_the_start_and_are_named() {
     let folder = tempfile::tempdir().expect("a folder");

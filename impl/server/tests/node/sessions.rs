@@ -195,7 +195,7 @@ fn repeats_of_writes_are_recognised_and_counted() {
     }
 }
 
-/// spec SES-29, REC: the table survives a restart.
+/// spec DED-4, DED-14
 #[test]
 fn a_client_that_comes_back_after_a_restart_gets_its_reply_again() {
     let node = TestNode::start();
