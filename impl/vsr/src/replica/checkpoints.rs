@@ -1,10 +1,10 @@
 //! Which ops get a checkpoint, and what becomes of it.
 //!
 //! A checkpoint is due at an op that is a function of the log alone (spec REC-13): the first op at
-//! which, since the op of the checkpoint due before it, `checkpoint_ops_interval` ops were applied or
-//! their entries, header and body, have `checkpoint_log_bytes_interval` bytes. Every due checkpoint is
-//! taken; whether it is written depends on the disk. A restart counts from the checkpoint it
-//! starts from, which was due, and so finds the same ops.
+//! which, since the op of the checkpoint due before it, `checkpoint_ops_interval` ops were applied
+//! or their entries, header and body, have `checkpoint_log_bytes_interval` bytes. Every due
+//! checkpoint is taken; whether it is written depends on the disk. A restart counts from the
+//! checkpoint it starts from, which was due, and so finds the same ops.
 
 use pawl_wire::ids::{Lsn, Op};
 
@@ -129,8 +129,8 @@ impl<M: Machine> Replica<M> {
     /// The first record that a restart from a checkpoint at `op` needs: the oldest one of an entry
     /// above it, or else the one after the last durable one.
     ///
-    /// Never a later one: a crash may take every record that is not durable, and the next record then
-    /// gets its number. A vote that is not in the header is not durable, and so is covered.
+    /// Never a later one: a crash may take every record that is not durable, and the next record
+    /// then gets its number. A vote that is not in the header is not durable, and so is covered.
     fn replay_from(&self, op: Op) -> Lsn {
         let next = self.durable.next();
         self.log.lsn_min_above(op).map_or(next, |lsn| lsn.min(next))
