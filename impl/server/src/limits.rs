@@ -60,8 +60,9 @@ pub const POLL_BYTES_MAX: u64 = 32 << 20;
 /// Batches that one poll gathers at most.
 pub const POLL_BATCHES_MAX: usize = 65_536;
 
-/// How long a request waits for the log at most. Then a proposal is answered "unknown outcome" (57),
-/// a question "not accepted" (58): below the 30 s after which clients give their connection up.
+/// How long a request waits for the log at most. Then a proposal is answered "unknown outcome"
+/// (57), a question "not accepted" (58): below the 30 s after which clients give their connection
+/// up.
 pub const ANSWER_WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// Ops over which the tail cache reaches at most; the oldest leave.
