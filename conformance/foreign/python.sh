@@ -5,7 +5,8 @@
 #
 # A virtual environment is made under target/foreign (kept for the next run), the package and the
 # source distribution that holds its test suite come from the package index, and a node is started
-# on free ports with a data directory of its own. Passed and failed are printed by file.
+# with a data directory of its own: on the default ports, which some tests expect, or on free ones
+# where something listens on 8090 or 3000 already. Passed and failed are printed by file.
 #
 # Needs python3 with venv, the package index, and cargo unless PAWL_BINARY names a node. No file of
 # the suite is part of this repository.
@@ -64,13 +65,21 @@ build() {
     binary=${CARGO_TARGET_DIR:-target}/release/pawl
 }
 
+# Whether somebody listens on a port of this machine.
+in_use() {
+    (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
+}
+
 # Starts the node and sets tcp_port once its runtime file is there.
 start_node() {
-    local runtime=$run/data/runtime/current_config.toml left=6000
+    local runtime=$run/data/runtime/current_config.toml left=6000 tcp=8090 http=3000
+    if in_use "$tcp" || in_use "$http"; then
+        tcp=0 http=0
+    fi
     mkdir -p "$run/data"
     env -u IGGY_CONFIG_PATH \
         IGGY_SYSTEM_PATH="$run/data" \
-        IGGY_TCP_ADDRESS=127.0.0.1:0 IGGY_HTTP_ADDRESS=127.0.0.1:0 \
+        IGGY_TCP_ADDRESS="127.0.0.1:$tcp" IGGY_HTTP_ADDRESS="127.0.0.1:$http" \
         IGGY_QUIC_ENABLED=false IGGY_WEBSOCKET_ENABLED=false \
         IGGY_ROOT_USERNAME=iggy IGGY_ROOT_PASSWORD=iggy \
         "$binary" >"$run/node.log" 2>&1 &

@@ -115,6 +115,9 @@ impl Report {
         table.add_row(["longest start", &format!("{} ms", self.start_ms_max)]);
         let data = format!("{} MiB", self.data_bytes >> 20);
         table.add_row(["data directory", &data]);
+        for (name, count) in &self.data_files {
+            table.add_row([&format!("files in {name}"), &count.to_string()]);
+        }
         let time = Duration::from_secs_f64(self.seconds).as_secs();
         table.add_row(["time", &format!("{time} s")]);
         table.add_row(["violations", &self.violations.len().to_string()]);
