@@ -24,7 +24,10 @@ pub struct Checkpointer {
 
 impl Checkpointer {
     pub(crate) fn new(shared: Arc<Shared>, index: Arc<IndexSet>) -> Checkpointer {
-        Checkpointer { shared, index }
+        let checkpointer = Checkpointer { shared, index };
+        let newest = checkpointer.shared.anchor().newest.bytes;
+        checkpointer.keep_reserve(newest);
+        checkpointer
     }
 
     /// Writes the machine's snapshot at `header.op`, flushes it, and switches the anchor to it. The
@@ -51,6 +54,7 @@ impl Checkpointer {
         self.shared.spans.lock().forget(&anchor.previous.replay);
         self.index.forget(anchor.previous.op());
         self.remove_older(anchor.previous.op());
+        self.keep_reserve(length);
         Ok(())
     }
 
@@ -71,7 +75,14 @@ impl Checkpointer {
 
     fn write_file(&self, op: Op, bytes: Bytes) -> Result<(), CheckpointError> {
         let temporary = format!("{}/{:016x}.snap", names::TEMPORARY, op.0);
-        match self.write_file_once(&temporary, op, bytes) {
+        let mut written = self.write_file_once(&temporary, op, bytes.clone());
+        // On a full volume nothing is freed without a checkpoint that covers the deletions, so that
+        // the checkpoint must find room: the reserve is given up for it (spec REC-32).
+        let full = matches!(&written, Err(error) if error.is_no_space());
+        if full && self.shared.disk.remove(names::RESERVE).is_ok() {
+            written = self.write_file_once(&temporary, op, bytes);
+        }
+        match written {
             Ok(()) => Ok(()),
             Err(error) => {
                 // Nothing of it counts; the checkpoint before it stands.
@@ -98,6 +109,27 @@ impl Checkpointer {
         disk.rename(temporary, &name)
             .map_err(DiskError::of("rename", temporary))?;
         flush_directory(disk, names::SNAPSHOTS)
+    }
+
+    /// Keeps room for the next snapshot, if there is any.
+    fn keep_reserve(&self, snapshot_bytes: u64) {
+        let wanted = self
+            .shared
+            .options
+            .snapshot_reserve_bytes
+            .max(2 * snapshot_bytes);
+        let disk = &self.shared.disk;
+        let opened = disk
+            .open(names::RESERVE)
+            .or_else(|_| disk.create(names::RESERVE));
+        let reserved = opened.and_then(|file| match file.length()? >= wanted {
+            true => Ok(()),
+            false => file.allocate(wanted),
+        });
+        if reserved.is_err() {
+            // The volume is full already: what little was had is better left to others.
+            let _ = disk.remove(names::RESERVE);
+        }
     }
 
     /// Removes snapshots that the anchor no longer names. What fails is removed at the next start.

@@ -32,6 +32,8 @@ pub struct StoreOptions {
     pub batch_bytes_max: u32,
     /// A partition's file is closed above this.
     pub partition_segment_bytes: u32,
+    /// Room that is kept for the next snapshot, twice the last one at least, for a full volume.
+    pub snapshot_reserve_bytes: u64,
     /// Open files that the reader keeps.
     pub reader_files_max: usize,
     /// How many cut tails are kept aside; the oldest is removed.
@@ -48,6 +50,7 @@ impl Default for StoreOptions {
             copy_bytes_max: 4 << 10,
             batch_bytes_max: 32 << 20,
             partition_segment_bytes: 256 << 20,
+            snapshot_reserve_bytes: 4 << 20,
             reader_files_max: 1024,
             cut_files_max: 8,
         }

@@ -26,9 +26,8 @@ impl Reader {
 
     /// The body at this place, verified. One `pread`, one buffer, one pass for the checksum.
     pub fn read(&self, place: &Place) -> Result<Bytes, ReadError> {
-        let name = place_name(place.file);
         let range = || FileRange {
-            file: name.clone(),
+            file: place_name(place.file),
             from: u64::from(place.position),
             to: u64::from(place.position) + u64::from(place.bytes),
         };
@@ -45,7 +44,10 @@ impl Reader {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 Err(ReadError::Damaged(range()))
             }
-            Err(source) => Err(DiskError::of("read", &name)(source).into()),
+            Err(source) => {
+                let name = place_name(place.file);
+                Err(DiskError::of("read", &name)(source).into())
+            }
         }
     }
 

@@ -425,7 +425,7 @@ fn snapshot_unfinished() {
         .disk
         .set_content("tmp/00000000000000aa.snap", vec![1; 50]);
     assert_eq!(fixture.findings(), []);
-    assert_eq!(fixture.names("tmp/", ""), Vec::<String>::new());
+    assert_eq!(fixture.names("tmp/", ""), ["tmp/reserve"]);
     fixture.goes_on();
 }
 

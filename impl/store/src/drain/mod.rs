@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use pawl_wire::ids::PartitionUid;
+use pawl_wire::ids::{Op, PartitionUid};
 
 use self::files::{FilesMark, PartitionFiles};
 use crate::error::{DiskError, DrainError, FileRange};
@@ -48,6 +48,8 @@ pub struct Drainer {
     shared: Arc<Shared>,
     index: Arc<IndexSet>,
     files: PartitionFiles,
+    /// The older kept checkpoint when dead files were looked for last.
+    swept_at: Option<Op>,
 }
 
 impl Drainer {
@@ -56,6 +58,7 @@ impl Drainer {
             shared,
             index,
             files,
+            swept_at: None,
         }
     }
 
@@ -73,7 +76,12 @@ impl Drainer {
         if let Some((segment, info)) = self.oldest_to_drain() {
             self.drain(segment, &info, &mut drained)?;
         }
-        drained.files_removed = self.files.sweep(&self.shared, &self.index)?;
+        // Files die when the older kept checkpoint moves on, or when what was in them is drained.
+        let checkpoint = Some(self.shared.anchor().previous.op());
+        if self.swept_at != checkpoint || drained.segment.is_some() {
+            drained.files_removed = self.files.sweep(&self.shared, &self.index)?;
+            self.swept_at = checkpoint;
+        }
         drained.sidecars += self.write_partition_sidecars(false)?;
         Ok(drained)
     }

@@ -317,3 +317,7 @@ impl PartitionIndex {
         found
     }
 }
+
+#[cfg(test)]
+#[path = "index_test.rs"]
+mod tests;

@@ -1,6 +1,7 @@
 //! Keeps the next segment allocated and the zone ahead of the log's end written.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::preparation::{READY_SEGMENTS, ZERO_PIECE_BYTES, write_zeros};
@@ -59,11 +60,13 @@ impl Preparer {
         })
     }
 
-    /// Waits until the writer has taken a segment, at most this long.
+    /// Waits until the writer has taken a segment, at most this long. On a full volume the whole
+    /// time: asking again at once would not make room.
     pub fn wait(&self, timeout: Duration) {
         let preparation = &self.shared.preparation;
+        let full = preparation.disk_full.load(Ordering::Acquire);
         let mut ready = preparation.ready.lock();
-        if ready.queue.len() >= READY_SEGMENTS {
+        if full || ready.queue.len() >= READY_SEGMENTS {
             preparation.taken.wait_for(&mut ready, timeout);
         }
     }

@@ -425,6 +425,7 @@ impl Starter {
         let sidecars = self.directory.sidecars.iter();
         let sidecars = sidecars.filter(|s| !self.segments.contains_key(&s.0));
         let names = self.directory.temporary.iter().cloned();
+        let names = names.filter(|name| name != names::RESERVE);
         let names = names.chain(snapshots.map(|op| names::snapshot(*op)));
         for name in names.chain(sidecars.map(|s| names::segment_sidecar(*s))) {
             match disk.remove(&name) {

@@ -28,6 +28,7 @@ pub fn options_small() -> StoreOptions {
         copy_bytes_max: 512,
         batch_bytes_max: 24 << 10,
         partition_segment_bytes: 24 << 10,
+        snapshot_reserve_bytes: 4 << 10,
         reader_files_max: 4,
         cut_files_max: 2,
     }
